@@ -134,7 +134,6 @@ def _checked(loaded: LoadedPolicy) -> str:
     from fairgate.gate.attribution import most_questions
     from fairgate.gate.bounds import few_sources_notices, few_templates_notices
     from fairgate.gate.rules import expand_rules, idle_notices
-    from fairgate.gate.waves import reference_cases
     from fairgate.systems.catalogue import kind_of
 
     plan, policy = loaded.plan, loaded.policy
@@ -155,10 +154,13 @@ def _checked(loaded: LoadedPolicy) -> str:
                 f"most {most}: where documents changed"
             )
     if policy.reference is not None:
-        asked = sum(1 for _ in reference_cases(plan, loaded.suites))
+        asked = sum(1 for case in plan.cases if not case.waits)
+        who = "the reference is"
+        if policy.compares_with_base:
+            who = "where a base commit is known, on a pull request or with `--base`, its system is"
         lines.append(
-            f"  the reference is asked the same, {asked} questions less those in store: parts that "
-            "are those of the system cost nothing"
+            f"  {who} asked the same, {asked} questions less those in store: parts that are those "
+            "of the system cost nothing"
         )
     refused = [item for item in plan.rejected if item.kind == "invalid"]
     lines += [f"  {len(refused)} follow-ups rejected by the linter:"] if refused else []

@@ -292,6 +292,11 @@ def reference_key(key: str) -> str:
     return f"{first}{_REFERENCE}{sign}{rest}"
 
 
+def is_reference_key(key: str) -> bool:
+    """Return whether a case of this key asks the policy's reference."""
+    return key.partition(_REPEAT)[0].endswith(_REFERENCE)
+
+
 def of_system(case: Case) -> Case:
     """Case under the key that it has where the system is asked; others than a reference's as is."""
     if not case.of_reference:

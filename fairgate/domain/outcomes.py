@@ -101,7 +101,7 @@ class RuleResult:
     is_reported: bool = False
     """The policy sets no limit for the value; it is only printed."""
     is_first_run: bool = False
-    """Not evaluated only because there is no baseline yet."""
+    """Not evaluated only because there is no baseline yet, or no base commit to compare with."""
     warns: bool = False
     """Inconclusive but, by policy, no reason to stop the build."""
     failed: Sequence[str] = ()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # every command imports this module, `--help` too
         Question,
         Reply,
     )
+    from fairgate.domain.schema import SystemModel
 
 Vectors: TypeAlias = "npt.NDArray[np.float32]"
 Executed: TypeAlias = "Mapping[tuple[str, str], Execution]"
@@ -262,6 +263,29 @@ class Workers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BaseSystem:
+    """What `reference: base` means in a run: the base commit's system, or why there is none."""
+
+    system: SystemModel | None = None
+    runtime: Runtime | None = None
+    """Where the base's version of the system's files is read."""
+    is_recorded: bool = False
+    """Its answers lie beside those of the run that is judged again; nothing is opened."""
+    lacking: str = ""
+    """Why there is none, as the end of a sentence."""
+
+    @property
+    def answers(self) -> bool:
+        """Whether its answers can be compared with."""
+        return self.is_recorded or self.system is not None
+
+
+NO_BASE = BaseSystem(
+    lacking="no base commit is known here (a pull request has one, and `--base REF` names one)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """Where a run reads and stores, and how much of the machine it uses."""
 
@@ -290,6 +314,8 @@ class Runtime:
     each run counts its own."""
     workers: Workers | None = None
     """None: models are asked in this process."""
+    base: BaseSystem = NO_BASE
+    """What a policy's `reference: base` means."""
 
     @property
     def under_test(self) -> Runtime:

@@ -75,6 +75,8 @@ class Reason(StrEnum):
     """The scored forms have too little of the probability: the answer counts by its label alone."""
     NO_REFERENCE = "no-reference"
     """The reference has no answer to the same question."""
+    NO_BASE = "no-base"
+    """The reference is the base commit's system, and no base commit is known."""
     OTHER_RELATION = "other-relation"
     """The column belongs to another relation."""
     FEW_ANSWERS = "few-answers"
@@ -108,6 +110,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.CALLED_INVALID: "called invalid by the judge",
     Reason.NO_DEGREES: "degrees not known",
     Reason.LOW_MASS: "too little of the probability in the scored forms",
+    Reason.NO_BASE: "no base commit known",
     Reason.NO_REFERENCE: "no answer of the reference",
     Reason.OTHER_RELATION: "of another relation",
     Reason.FEW_ANSWERS: "too few answers to compare with",

@@ -23,7 +23,7 @@ from fairgate.gate.bounds import Check, check_identity, judge_bounds, p_of_bound
 from fairgate.gate.changes import HALF, Comparison, TestKey, as_often_as_neutral, tests_since
 from fairgate.gate.measure import identity_finding, measure_slice
 from fairgate.gate.rules import Rule
-from fairgate.metrics.metric import Table, observed_rows
+from fairgate.metrics.metric import Metric, Table, observed_rows
 from fairgate.policy.schema import Policy
 from fairgate.stats.permutation import Corrected, holm, uncorrected
 
@@ -125,14 +125,17 @@ def rule_results(
                 since_anchor=moved[Reference.ANCHOR],
                 advisory=rule.advisory,
                 is_reported=reasons == [REPORTED],
-                is_first_run=(
-                    Reference.BASELINE not in comparison.runs
-                    or comparison.is_elsewhere(rule.metric, Reference.BASELINE)
-                )
-                and measured.value is not None
-                and rule.gate.regression is not None
-                and moved[Reference.ANCHOR] is None
-                and not limits,
+                is_first_run=lacks_base(rule.metric, table)
+                or (
+                    (
+                        Reference.BASELINE not in comparison.runs
+                        or comparison.is_elsewhere(rule.metric, Reference.BASELINE)
+                    )
+                    and measured.value is not None
+                    and rule.gate.regression is not None
+                    and moved[Reference.ANCHOR] is None
+                    and not limits
+                ),
                 warns=_warns(rule, checks, policy),
                 failed=list(dict.fromkeys(failed)),
                 by_default=rule.by_default,
@@ -144,6 +147,13 @@ def rule_results(
             )
         )
     return results
+
+
+def lacks_base(metric: Metric, table: Table) -> bool:
+    """Return whether a metric has no value only because no base commit is known."""
+    if metric.column not in table.not_evaluated:
+        return False
+    return Reason.NO_BASE in table.reasons.get(metric.column, {}).values()
 
 
 def _diluted(

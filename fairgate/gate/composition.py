@@ -46,6 +46,7 @@ from fairgate.gate.loaded_policy import (
     judge_notices,
     loaded_part,
     quarantine_notices,
+    systems_of,
     unproven,
 )
 from fairgate.gate.manifest import contents
@@ -58,6 +59,7 @@ from fairgate.policy.parse import problem
 from fairgate.policy.yaml_text import Fault, read_yaml_file
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
+from fairgate.systems.reference import ReferencedSystem, reference_of
 from fairgate.systems.resources import Resources, refuse_committed
 
 if TYPE_CHECKING:
@@ -237,11 +239,18 @@ class Composition:
                 *judged,
                 *self._kind.notices(),
                 *idle_notices(policy, plan),
+                *self._without_base(),
                 *quarantine_notices(policy, plan, self.runtime.today),
                 *environment_notices(provenance, references.baseline),
             ],
             footnotes=list(self._kind.footnotes(self._resources)),
         )
+
+    def _without_base(self) -> Iterator[str]:
+        """Say that nothing is compared with the base commit where the policy asks for it."""
+        base = self.runtime.base
+        if self.loaded.policy.compares_with_base and not base.answers:
+            yield f"what moved is not known: {base.lacking}; rules on `shift/…` are not evaluated"
 
     def provenance(self, under_test: Mapping[str, str] | None = None) -> Provenance:
         """Return the system under test and its environment, by fingerprint."""
@@ -275,9 +284,8 @@ class Composition:
 
         Whatever looks at the system, asks it, or says what is under test belongs inside.
         """
-        beside = self.loaded.policy.reference
-        runtime = replace(self.runtime, tested=None)
-        second = nullcontext() if beside is None else kind_of(beside).served(runtime)
+        beside = reference_of(self.loaded.policy, self.runtime)
+        second = nullcontext() if beside is None else beside[0].served(beside[1])
         with self._kind.served(self.runtime), second:
             try:
                 yield
@@ -319,14 +327,13 @@ class Composition:
 
     def _with_reference(self, opened: OpenSystem) -> OpenSystem:
         """Put the policy's reference beside its system, where it names one."""
-        beside = self.loaded.policy.reference
+        beside = reference_of(self.loaded.policy, self.runtime)
         if beside is None:
             return opened
-        from fairgate.systems.reference import ReferencedSystem
-
-        kind = kind_of(beside)
+        kind, runtime = beside
         suites = self.loaded.suites.values()
         resources = self._resources.beside(
+            runtime,
             suite_retrievers=lambda: retrievers.of_all(suites),
             suites_under_test=lambda: retrievers.under_test(suites),
         )
@@ -523,17 +530,12 @@ def examine(
     parsed, loaded, problems = loaded_part(read_yaml_file(path), str(path), runtime)
     if parsed is None:
         raise PolicyError(problems)
-    policy, system = parsed.policy, parsed.policy.system
+    policy = parsed.policy
     notes_on_files: list[Finding] = []
     lacking: list[Fault] = []
     asked_plan = None if loaded is None else loaded.plan
-    for name, part, its_runtime in (
-        ("system", system, runtime),
-        ("reference", policy.reference, replace(runtime, tested=None)),
-    ):
-        if part is None or name in parsed.stand_ins:
-            continue
-        findings = list(kind_of(part).examined(asked_plan, its_runtime))
+    for name, part, its_runtime in systems_of(parsed, runtime):
+        findings = list(part.examined(asked_plan, its_runtime))
         programs = missing_programs(part.model_dump(), its_runtime.under_test.root)
         lacking += [((name, *where), sentence) for where, sentence in programs]
         lacking += [
@@ -566,12 +568,11 @@ def examine(
     notes = [*(finding.sentence for finding in notes_on_files), *judge_notices(loaded)]
     # Why a run would be refused on this machine, though the policy is valid.
     try:
-        for part in filter(None, (system, policy.reference)):
-            kind_of(part).open(Resources(runtime, SILENT))
+        for _, part, _ in systems_of(parsed, runtime):
+            part.open(Resources(runtime, SILENT))
     except UsageError as error:
         notes.append(f"a run as this command was called is refused: {error}")
-    accesses = [*kind_of(system).accesses()]
-    accesses += [] if policy.reference is None else kind_of(policy.reference).accesses()
+    accesses = [each for _, part, _ in systems_of(parsed, runtime) for each in part.accesses()]
     accesses += loaded.policy.judge.accesses() if loaded.policy.judge else []
     names = dict.fromkeys(one.secret for one in accesses if one.secret is not None)
     notes += [

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan, source_of
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
@@ -35,6 +35,10 @@ from fairgate.relations.oracles.judge import INSTRUCTIONS, JUDGE_RULE, PromptKin
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import JudgeSetup, Setup, Suite
 from fairgate.systems.catalogue import kind_of, policy_parts
+from fairgate.systems.reference import reference_of
+
+if TYPE_CHECKING:
+    from fairgate.systems.system_kind import SystemKind
 
 NO_BASELINE = "none"
 """What is named as the baseline where nothing is to be compared."""
@@ -159,17 +163,15 @@ def loaded_part(
         day = runtime.today if asks_ends and runtime.tested is None else None
         found += quarantine_problems(parsed.policy, plan, day)
         found += waiver_problems(parsed.policy, plan, runtime.today)
-    asked = ("system", runtime.under_test), ("reference", replace(runtime, tested=None))
-    for name, place in asked:
-        part = getattr(parsed.policy, name)
-        if part is None or name in parsed.stand_ins:
-            continue
-        # What the system names that is not there, and what it cannot answer.
-        kind = kind_of(part)
+    # What each system names that is not there, and what it cannot answer.
+    for name, kind, place in systems_of(parsed, runtime):
         labels = kind.placed_labels()
         wrong = [*kind.missing(place), *(labels.problems(runtime) if labels else ())]
         found += [((name, *where), sentence) for where, sentence in wrong]
-        found += unanswerable(part, plan, name)
+        found += unanswerable(kind, plan, name)
+    if parsed.policy.compares_with_base and "system" not in parsed.stand_ins:
+        why = kind_of(parsed.policy.system).lacks_base_version()
+        found += [(("reference",), f"`base` cannot be compared with: {why}")] if why else []
     later += [problem(parsed, *each) for each in found]
     reported = {(each.path, each.line, each.column) for each in problems}
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
@@ -223,6 +225,16 @@ def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
                 "let the suite ask for answers (a `generator`, no `retrieve_only`)"
             )
             yield ("gates", position, "metric"), sentence
+
+
+def systems_of(parsed: ParsedPolicy, runtime: Runtime) -> Iterator[tuple[str, SystemKind, Runtime]]:
+    """Yield `system` and `reference` as far as they are known, and how their files are read."""
+    policy = parsed.policy
+    if "system" not in parsed.stand_ins:
+        yield "system", kind_of(policy.system), runtime.under_test
+    beside = reference_of(policy, runtime)
+    if beside is not None and "reference" not in parsed.stand_ins:
+        yield "reference", *beside
 
 
 def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> Iterator[Fault]:
@@ -330,7 +342,9 @@ def _load_suites(
             takes_documents=can.takes_documents,
             answers=can.answers,
             judge=judge,
-            has_reference=policy.reference is not None,
+            has_reference=isinstance(policy.reference, SystemModel)
+            or (policy.compares_with_base and runtime.base.answers),
+            lacks_base="" if not policy.compares_with_base else runtime.base.lacking,
         )
         materials = SuiteMaterials(parsed, position, runtime, problems)
         suite = SUITE_KINDS[model.kind].load(model, setup, materials)

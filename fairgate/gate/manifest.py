@@ -10,6 +10,8 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from fairgate.domain.errors import DataError, PolicyError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import Named, Role, named_in
@@ -33,8 +35,8 @@ _EMBEDDED = {
 _YAML = ("attributes", "perturbations", "tasks")
 
 
-def named_by(policy: Policy, runtime: Runtime) -> Iterator[Named]:
-    """Yield everything that a policy names and that FairGate does not bring itself.
+def named_by(policy: BaseModel, runtime: Runtime) -> Iterator[Named]:
+    """Yield everything that a policy, or a part of one, names and FairGate does not bring.
 
     What a task file names follows the file, which is read only then.
     """

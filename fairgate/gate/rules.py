@@ -261,6 +261,19 @@ def reference_problems(policy: Policy, plan: TestPlan, lost: Collection[str]) ->
                 )
                 yield ("gates", position, "metric"), sentence
         return
+    others = [
+        position
+        for position, gate in enumerate(policy.gates)
+        if not compares[position] and not gate.report
+    ]
+    if policy.compares_with_base and not others and "gates" not in lost:
+        sentence = (
+            "every rule compares with the base commit, so a run without one (a push, a schedule, "
+            "`fairgate run`) could have no verdict: add a rule that needs none, such as `{metric: "
+            "unreadable/net, max: 0.02, evidence: significant}`"
+        )
+        yield ("reference",), sentence
+        return
     if not any(compares) and "gates" not in lost:
         sentence = (
             "no rule compares with the reference; add `{metric: shift/answer, max: 0.05, evidence: "

@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fairgate.domain.cases import Case
+from fairgate.domain.cases import Case, is_reference_key
 from fairgate.domain.degrees import degrees_fields
 from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import Origin, SlowerPace
-from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
+from fairgate.domain.ports import SILENT, BaseSystem, Runtime, SystemUnderTest
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import NO_REFERENCES, References
 from fairgate.gate.composition import Composition, read_origin, read_pace
@@ -225,7 +225,12 @@ def replay(
     if (run / PARTS).exists():  # recordings that were made into runs have none
         check_run(run)
     path = policy or run_policy_path(run)
+    recording = read_recorded(str(run / EXECUTIONS))
     loaded = load_policy(path, runtime)
+    has_reference = any(is_reference_key(key) for _, key in recording.keys())  # noqa: SIM118
+    if loaded.policy.compares_with_base and has_reference:
+        runtime = replace(runtime, base=BaseSystem(is_recorded=True))
+        loaded = load_policy(path, runtime)
     then = _read(run, STOP_RULES)
     for suite, now in _answered(loaded).items():
         rule, before = (
@@ -243,7 +248,6 @@ def replay(
                 f"{run}: suite {suite!r} was asked other questions than it asks now, so its "
                 "answers are to other texts: run the policy, or bring back the sources of then"
             )
-    recording = read_recorded(str(run / EXECUTIONS))
     under_test, pace, day = _recorded(run)
     composition = Composition(loaded, runtime, SILENT)
     gate_input = composition.gate_input(references_for(loaded, path), under_test)

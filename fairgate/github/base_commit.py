@@ -23,6 +23,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 
+from pydantic import BaseModel
+
 from fairgate.domain.errors import (
     ApiError,
     BaselineError,
@@ -39,7 +41,6 @@ from fairgate.github.api import GitHubApi
 from fairgate.io.git import repository_of
 from fairgate.io.named_files import hub_table
 from fairgate.io.tables import file_sha256
-from fairgate.policy.schema import Policy
 
 MAX_FILE_BYTES = 256 << 20
 _LFS_POINTER = re.compile(
@@ -345,9 +346,10 @@ class BaseVersion:
         self.runtime = replace(head, root=folder / base.prefix, tested=head.root)
         self.runtime.root.mkdir(parents=True, exist_ok=True)
 
-    def bring(self, policy: Policy) -> list[Difference]:
+    def bring(self, policy: BaseModel, *, whole: bool = False) -> list[Difference]:
         """Write what decides, so that it can be read; return what the head has otherwise.
 
+        `policy` may be a part of one; `whole`: what is under test is written, too.
         What neither version of the repository has is the runner's, put there by a step before: it
         counts as it is. Raises BaselineError where the base's content cannot be had.
         """
@@ -367,7 +369,7 @@ class BaseVersion:
             try:
                 then = dict(self._base.below(path))
             except BaselineError:
-                if not file_named.is_under_test:
+                if whole or not file_named.is_under_test:
                     raise
                 then = {}  # what cannot be compared is told as changed
             changed = [
@@ -376,7 +378,7 @@ class BaseVersion:
                 if not self._is_same(then.get(file), now.get(file))
                 and (file in then or not self._is_runners(file, now[file]))
             ]
-            if not file_named.is_under_test:
+            if whole or not file_named.is_under_test:
                 self._write(then, {file: now[file] for file in now.keys() - then.keys()}, changed)
             elif changed and not then and hub_table(file_named.name) is not None:
                 raise UsageError(

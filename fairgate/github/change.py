@@ -9,12 +9,13 @@ import contextlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
 from fairgate.domain.errors import BaselineError, BudgetError, PolicyError, UsageError
-from fairgate.domain.ports import Progress, Runtime
-from fairgate.domain.schema import Access
+from fairgate.domain.ports import BaseSystem, Progress, Runtime
+from fairgate.domain.schema import Access, SystemModel
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
@@ -90,7 +91,7 @@ class Introduction:
 def accesses(policy: Policy) -> Iterator[Access]:
     """Yield everything outside that a run of the policy would use."""
     yield from kind_of(policy.system).accesses()
-    if policy.reference is not None:
+    if isinstance(policy.reference, SystemModel):
         yield from kind_of(policy.reference).accesses()
     for suite in policy.suites:
         yield from suite.accesses()
@@ -152,6 +153,8 @@ class ChangeGate(Generic[E]):
         self._earlier = policy
         """Where the base has it."""
         self._checkout = Checkout(runtime.root)
+        self._with_base: Callable[[Runtime], Runtime] = lambda runtime: runtime
+        """Adds what `reference: base` means, once the base is known."""
 
     def checkout(self) -> GatedChange[E]:
         """Judge by the files that are checked out (a push, a schedule)."""
@@ -170,8 +173,10 @@ class ChangeGate(Generic[E]):
         Raises PolicyError or BaselineError also where only the proposed files are broken, or behind
         a link: once merged, they would break every build.
         """
-        proposed, raw, quoted_path = self._proposed(), base.read(self._policy), quoted(self._policy)
+        raw, quoted_path = base.read(self._policy), quoted(self._policy)
         self._earlier = self._policy
+        self._compare_with(base, raw)
+        proposed = self._proposed()
         # A proposed file that no base commit could give.
         paths = [self._policy]
         if proposed is not None:
@@ -187,6 +192,8 @@ class ChangeGate(Generic[E]):
             earlier = earlier_path(base, self._runtime.root, self._policy, proposed)
             if earlier is not None:
                 self._earlier, raw = earlier, base.read(earlier)
+                self._compare_with(base, raw)
+                proposed = self._proposed()
                 renames = [f"This change renames {quoted(earlier)}, whose rules decide."]
         written = None if raw is None else self._written(raw)
         if proposed is not None:
@@ -241,6 +248,30 @@ class ChangeGate(Generic[E]):
             is_refused=bool(refused or spent),
             remarks=[by_change if allowed else by_base, *renames, *refused, *spent],
         )
+
+    def _compare_with(self, base: BaseCommit, raw: bytes | None) -> None:
+        """Let `reference: base` mean the system of the base's policy, with the base's files.
+
+        They are brought only where a side's policy compares with them.
+        """
+        policy = None if raw is None else self._written(raw)
+
+        @cache
+        def system_of_base() -> BaseSystem:
+            if policy is None:
+                return BaseSystem(lacking="the base commit has no such policy, or none to be read")
+            kind = kind_of(policy.system)
+            if why := kind.lacks_base_version():
+                return BaseSystem(lacking=f"of the base commit's system, {why}")
+            version = BaseVersion(base, self._runtime, self._scratch)
+            version.bring(kind, whole=True)
+            own = replace(version.runtime, tested=None)
+            return BaseSystem(system=policy.system, runtime=own)
+
+        def with_base(runtime: Runtime) -> Runtime:
+            return replace(runtime, base=system_of_base())
+
+        self._with_base = with_base
 
     def _evaluate(self, side: Side) -> E:
         with contextlib.nullcontext() if self._base is None else self._base.reported():
@@ -325,6 +356,9 @@ class ChangeGate(Generic[E]):
 
     def _loaded(self, raw: bytes, files: BaseCommit | Checkout, runtime: Runtime) -> Side:
         text = decode_yaml(raw, harmless(self._policy))
+        written = self._written(raw)
+        if written is not None and written.compares_with_base:
+            runtime = self._with_base(runtime)
         loaded = load_policy_text(text, self._policy, runtime, asks_ends=False)
         name = loaded.policy.name
 

@@ -37,6 +37,7 @@ from fairgate.reports.blocks import (
     code,
     columns,
     joined,
+    spans,
     strong,
 )
 from fairgate.reports.escaping import excerpt, markdown_block, short_sentence
@@ -179,6 +180,10 @@ def report_change(
     decides, result = judged.decides, judged.decides.run.result
     path = f"{prefix}{decides.run.given.provenance.policy_path}"
     view = _view(decides, prefix, report_only=report_only)
+    other = judged.other and _view(judged.other, prefix, report_only=report_only)
+    if other and other.moved and judged.decided_by == "base":
+        # The base's rules decide on its own system: what is proposed moves beside that.
+        view = replace(view, moved=["as proposed, ", *spans(other.moved)])
     notes = Notes(remarks=judged.remarks, edits=_edits(judged, prefix), branches=branches)
     texts = texts_of(view, written)
     report = texts["report.md"]
@@ -281,6 +286,8 @@ def _edits(judged: GatedChange[Evaluation], prefix: str) -> Edits | None:
     if judged.other is None and not judged.edited and not judged.data:
         return None
     own_outcome = _shown(judged.decides)
+    both = [judged.decides, *([judged.other] if judged.other is not None else [])]
+    whose = [words for side in both if (words := _view(side, report_only=False).whose_moved)]
     other: Inline = "the policy is removed" if judged.edited else "the same policy and baseline"
     if judged.other is not None:
         other = _shown(judged.other)
@@ -308,6 +315,7 @@ def _edits(judged: GatedChange[Evaluation], prefix: str) -> Edits | None:
         proposed=other if by_base else own_outcome,
         loosened=[loosening.sentence for loosening in worst_first(judged.loosened, *results)],
         differences=judged.differences,
+        whose_moved=whose[-1] if whose else "",
     )
 
 
@@ -388,6 +396,8 @@ class Edits:
     loosened: Sequence[str]
     differences: Sequence[str]
     """What separates the two baselines."""
+    whose_moved: Inline = ""
+    """Whose answers and documents moved most from the base commit with what is proposed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,6 +433,9 @@ def _notes(notes: Notes, room: _Room) -> list[Block]:
         less = _listed(many, edits.loosened, room.loosened, room)
         if edits.edits_policy and not edits.loosened:
             less = [Text(lines=["No bound is less strict than before."])]
+        if edits.whose_moved:
+            line: Inline = [strong("Moved from the base commit:"), " ", *spans(edits.whose_moved)]
+            less = [Text(lines=[line]), *less]
         title = "What separates the baselines:"
         apart = _listed(title, edits.differences, room.differences, room)
         blocks = [table, *less, *apart]

@@ -330,9 +330,12 @@ def _suites(before: Policy, after: Policy) -> Iterator[Loosening]:
             yield Loosening(size=size, sentence=sentence, suite=suite.id)
 
 
-def _parts(name: str, before: Strict | None, after: Strict | None) -> Iterator[_Found]:
+def _parts(name: str, before: Strict | str | None, after: Strict | str | None) -> Iterator[_Found]:
     """Name every change of a part: another system may pass, another judge may call fewer biased."""
-    then, now = ({} if part is None else part.model_dump(mode="json") for part in (before, after))
+    then, now = (
+        part.model_dump(mode="json") if isinstance(part, Strict) else {part: True} if part else {}
+        for part in (before, after)
+    )
     for key in dict.fromkeys((*then, *now)):
         if now.get(key) != then.get(key):
             change = f"from {_shown(then.get(key))} to {_shown(now.get(key))}"

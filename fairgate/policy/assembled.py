@@ -9,14 +9,14 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Protocol, TypeVar, Union
+from typing import Annotated, Any, Literal, Protocol, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.schema import Decides, JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
-from fairgate.policy.schema import Policy
+from fairgate.policy.schema import BASE, Policy
 from fairgate.suites.catalogue import SUITE_KINDS
 
 Suites = tuple[tuple[str, type[SuiteModel]], ...]
@@ -69,7 +69,7 @@ def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
     default = SUITE_KINDS.ids[0]
     kinds_named = [row.get("kind", default) if isinstance(row, dict) else None for row in rows]
     is_known = all(isinstance(kind, str) and kind in SUITE_KINDS for kind in kinds_named)
-    has_reference = mapping.get("reference") is not None
+    has_reference = mapping.get("reference") not in (None, BASE)
     if len(meant) != 1 or len(beside) != has_reference or not is_known:
         return policy_model(parts)
     judge = None if mapping.get("judge") is None else parts.judge()
@@ -123,6 +123,7 @@ def _assembled(
 
     union: Any = Union[branches]  # noqa: UP007  # made at run time
     system: Any = Annotated[union, Discriminator(branch), BeforeValidator(one_kind)]
+    beside = _reference(system)
     judges: Any = judge | None if judge else None
     return create_model(
         "Policy",
@@ -130,13 +131,24 @@ def _assembled(
         __doc__=Policy.__doc__,
         system=(system, Field(description=Policy.model_fields["system"].description)),
         reference=(
-            Annotated[system | None, Decides()],
+            Annotated[beside | None, Decides()],
             Field(default=None, description=Policy.model_fields["reference"].description),
         ),
         suites=(_suites_type(suites), Field(description=Policy.model_fields["suites"].description)),
         judge=(judges, Field(default=None, description=Policy.model_fields["judge"].description)),
         **{name: at(location) for name, location in keys},
     )
+
+
+def _reference(system: Any) -> Any:
+    """Return the type of `reference`: the word `base`, or what `system` may be."""
+    word = Annotated[Literal["base"], Tag("<scalar>")]
+    union: Any = Union[word, Annotated[system, Tag("<mapping>")]]  # noqa: UP007  # made at run time
+    return Annotated[union, Discriminator(_branch_of_reference)]
+
+
+def _branch_of_reference(value: object) -> str:
+    return "<scalar>" if isinstance(value, str) else "<mapping>"
 
 
 def _suites_type(suites: Suites) -> Any:

@@ -26,6 +26,8 @@ from fairgate.domain.schema import (
 
 ANCHOR_SUFFIX = ".anchor"
 """Follows a policy's name in the name of its anchor's file, so no policy's name may end so."""
+BASE = "base"
+"""The reference that is the system of a pull request's base commit."""
 UNREADABLE, MOST_UNREADABLE = "unreadable/net", 0.02
 """The metric and limit of the rule that a suite with a control arm has by default."""
 _QUESTIONS = ("max", "min", "max_abs", "regression")
@@ -182,11 +184,12 @@ class Policy(Strict):
         default=42, description="Seed of resampling and of everything drawn at random."
     )
     system: SystemModel = Field(description="What is under test; its keys determine its kind.")
-    reference: Annotated[SystemModel | None, Decides()] = Field(
+    reference: Annotated[SystemModel | Literal["base"] | None, Decides()] = Field(
         default=None,
         description="A second system in the form of `system`, such as the model before it was "
-        "quantised, or the embedder before its successor. It is asked every question too, and the "
-        "metrics `shift/…` say what moved, and for whom.",
+        "quantised, or the embedder before its successor; `base`: the system that the base commit "
+        "of a pull request has. It is asked every question too, and the metrics `shift/…` say what "
+        "moved, and for whom.",
     )
     suites: Annotated[list[SuiteModel], Field(min_length=1)] = Field(description="What is tested.")
     judge: JudgeModel | None = Field(
@@ -238,6 +241,11 @@ class Policy(Strict):
         """Leave out these keys where they hold nothing, so that hashes of other policies stay."""
         later = ("waivers", "reference")
         return {key: value for key, value in write(self).items() if key not in later or value}
+
+    @property
+    def compares_with_base(self) -> bool:
+        """Return whether the reference is the base commit's system."""
+        return self.reference == BASE
 
     @property
     def has_budget(self) -> bool:

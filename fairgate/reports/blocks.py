@@ -540,6 +540,10 @@ class View:
     exit_meaning: str
     title: Inline
     """Follows "FairGate: " and precedes "in <policy>"."""
+    moved: Inline
+    """How much moved from the base commit, behind the title; empty where none is compared with."""
+    whose_moved: Inline
+    """Whose answers and documents moved most, beside neutral ones."""
     lead: Inline
     """The first sentence: what happens how often, or why there is no verdict."""
     is_better: bool

@@ -39,8 +39,9 @@ def render_console(view: blocks.View, *, colour: bool = False, whole: bool = Fal
         [f"{name} ", blocks.command(path)] for name, path in view.options.files.items()
     ]
     word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[blocks.TONES[view.mark]])
+    moved = f": {_words(view.moved)}" if view.moved else ""
     parts = [
-        [f"{word}  {_words(view.title)} in {plain(view.policy)}", *_wrapped(view.lead)],
+        [f"{word}  {_words(view.title)} in {plain(view.policy)}{moved}", *_wrapped(view.lead)],
         drawn(*view.warnings),
         *(drawn(*part) for part in (usual.since, usual.affected, view.reasons)),
         [*_wrapped(view.next_step), *drawn(*view.remarks)],

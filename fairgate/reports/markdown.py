@@ -208,7 +208,8 @@ def length(text: str) -> int:
 
 def _title(view: blocks.View) -> str:
     mark = MARKS[view.mark]
-    return f"{mark} FairGate: {line(view.title)} in {escaping.markdown_code(view.policy)}"
+    moved = f": {line(view.moved)}" if view.moved else ""
+    return f"{mark} FairGate: {line(view.title)} in {escaping.markdown_code(view.policy)}{moved}"
 
 
 def _within(

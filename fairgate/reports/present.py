@@ -75,6 +75,8 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
         exit_code=int(result.exit_code),
         exit_meaning=_EXIT_MEANINGS[result.exit_code],
         title=title(material, news),
+        moved=moved.since_base(material),
+        whose_moved=moved.whose_moved(material),
         lead=lead(material, news),
         is_better=bool(news.better),
         choices=[_shown_beside(material, choice, news) for choice in material.choices],
@@ -309,7 +311,8 @@ def _failure(material: Material) -> Inline:
     elif "bound" in failed or "identity" in failed:
         words = "a fairness limit is broken"
     if first is not None and moved.is_of_reference(first.metric):
-        words = moved.what_moved(first.metric)
+        is_base = moved.compares_with_base(material)
+        words = moved.what_moved(first.metric, is_base=is_base)
     if first is not None and is_for_everybody(material, first):
         return f"{words}, whoever is named,"
     by_subject = affected.failed_identities(material)

@@ -63,6 +63,13 @@ class Setup:
     """None where the policy names no judge."""
     has_reference: bool = False
     """Whether the policy names a reference, which is asked every case as well."""
+    lacks_base: str = ""
+    """Why the base commit's system, which the policy names as its reference, is not asked."""
+
+    @property
+    def names_reference(self) -> bool:
+        """Whether answers are compared with a reference, or would be if there were a base."""
+        return self.has_reference or bool(self.lacks_base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

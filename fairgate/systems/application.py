@@ -27,7 +27,7 @@ from fairgate.systems.generator import prompt_alone
 from fairgate.systems.models import EmbedderField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import is_code_known
-from fairgate.systems.system_kind import SystemKind
+from fairgate.systems.system_kind import NOT_OF_BASE, SystemKind
 
 if TYPE_CHECKING:
     from fairgate.systems.command import CommandPart
@@ -54,6 +54,10 @@ class ApplicationKind(SystemKind):
     @abstractmethod
     def part(self) -> HttpPart | CommandPart | PythonPart:
         """Return how the application is asked, in the long form."""
+
+    def lacks_base_version(self) -> str:
+        """Say that the base commit's version of an application does not run beside this one."""
+        return NOT_OF_BASE
 
     def accesses(self) -> Iterable[Access]:
         """Return the addresses, programs and code that it reaches, with its secrets."""

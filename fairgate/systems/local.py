@@ -53,7 +53,7 @@ from fairgate.systems.own_retriever import WAYS, AskedRetriever, OwnRetrieverPol
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import is_code_known, resolved, revision_text
 from fairgate.systems.serving import ServePart
-from fairgate.systems.system_kind import Finding, SystemKind
+from fairgate.systems.system_kind import NOT_OF_BASE, Finding, SystemKind
 from fairgate.systems.vector_stores import StoreSearch
 
 if TYPE_CHECKING:
@@ -190,6 +190,12 @@ class LocalPolicy(SystemKind):
         if data.get("retriever") is not None and "{documents}" not in prompt:
             unseen = "so the model would never see what was retrieved"
             yield at_prompt, f"the template lacks `{{documents}}`, {unseen}"
+
+    def lacks_base_version(self) -> str:
+        """Say so where a server or a retriever of the checkout's code is started or asked."""
+        own = self.retriever if isinstance(self.retriever, OwnRetrieverPolicy) else None
+        is_code = own is not None and not isinstance(own.way, StoreSearch)
+        return NOT_OF_BASE if is_code or self.serve is not None else ""
 
     def accesses(self) -> Iterable[Access]:
         """Return the accesses of retriever and generator; models and corpora are files."""

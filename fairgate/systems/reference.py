@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fairgate.domain.cases import Case, of_system
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.ports import NOTHING, Executed, OpenSystem, Progress, Staged, Vectors
+from fairgate.domain.ports import (
+    NOTHING,
+    Executed,
+    OpenSystem,
+    Progress,
+    Runtime,
+    Staged,
+    Vectors,
+)
+from fairgate.domain.schema import SystemModel
+from fairgate.policy.schema import Policy
+from fairgate.systems.catalogue import kind_of
+
+if TYPE_CHECKING:
+    from fairgate.systems.system_kind import SystemKind
 
 REFERENCE = "reference"
 """Name of the stage in which the reference is asked, and of what it consists of in provenance."""
+
+
+def reference_of(policy: Policy, runtime: Runtime) -> tuple[SystemKind, Runtime] | None:
+    """System that the policy compares with, and how its files are read; None: none is asked.
+
+    It decides, so on a pull request the base's version of its files counts; `reference: base` is
+    the system of the base's policy, and none where no base is known.
+    """
+    if isinstance(policy.reference, SystemModel):
+        return kind_of(policy.reference), replace(runtime, tested=None)
+    base = runtime.base
+    if not policy.compares_with_base or base.system is None or base.runtime is None:
+        return None
+    return kind_of(base.system), base.runtime
 
 
 class ReferencedSystem:

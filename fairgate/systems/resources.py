@@ -74,17 +74,17 @@ class Resources:
 
     def beside(
         self,
+        runtime: Runtime,
         *,
         suite_retrievers: Callable[[], Mapping[str, Retriever]] = dict,
         suites_under_test: Callable[[], Mapping[str, str]] = dict,
     ) -> Resources:
-        """Resources of a second system in the same run, with the stores of these.
+        """Resources of a second system in the same run, whose files `runtime` reads.
 
-        It decides, so that on a pull request the base's version of its files is read, and it counts
-        questions by its own limits.
+        The stores are those of the first; questions count by the second's own limits.
         """
         other = Resources(
-            replace(self.runtime, tested=None, meters=None),
+            replace(runtime, meters=None),
             self.progress,
             suite_retrievers=suite_retrievers,
             suites_under_test=suites_under_test,

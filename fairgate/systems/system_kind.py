@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from fairgate.systems.resources import Resources
 
 
+NOT_OF_BASE = (
+    "what it starts or asks is code that runs in one version here; name the other one as "
+    "`reference` in the form of `system` (a server of the base's version, its recorded answers)"
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """What `fairgate check` says of the files behind a system, without asking it anything."""
@@ -58,6 +64,10 @@ class SystemKind(SystemModel, ABC):
         from fairgate.systems.serving import served
 
         return served(server, runtime.under_test.root)
+
+    def lacks_base_version(self) -> str:
+        """Return why the base commit's version cannot be asked beside this; empty where it can."""
+        return ""
 
     def missing(self, runtime: Runtime) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield places below `system` that name what is not there, with the sentence.

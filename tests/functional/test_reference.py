@@ -1,6 +1,7 @@
 """A reference beside the system, from the policy to the report, with recorded answers."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -131,7 +132,8 @@ def test_a_broken_reference_is_told_as_a_broken_system_is(workspace):
             workspace.edit(SYSTEM, f"system: {system}\nreference: {reference}\n")
             code = workspace.run("check", "policy.yaml")
             text = workspace.out + workspace.err
-            said.append((code, text.replace("systems", "kinds").replace(key, "PART"), text))
+            alike = re.sub("`base`( or a mapping)?", "a mapping", text.replace("systems", "kinds"))
+            said.append((code, alike.replace(key, "PART"), text))
         (code, as_system, _), (other, as_reference, text) = said
         names = [
             line.partition("PART")[2][:160] for line in as_system.splitlines() if "PART" in line
@@ -231,3 +233,24 @@ def test_the_ship_check_that_init_writes_runs_as_it_stands(workspace):
     (workspace.root / path).write_text("mine\n")
     assert workspace.run("init", "--ship-check") == 0
     assert (workspace.root / path).read_text() == "mine\n"
+
+
+ASKING_ABOUT_ANSWERS = ("mr8-inverted-single", "mr9-inverted-ranked", "mr10-inverted-scenario")
+
+
+def test_relations_that_ask_about_their_own_answers_are_refused_and_others_are_not(workspace):
+    """A reference would be asked about other answers: MR8 to MR10. MR11 to MR14 compare alike."""
+    others = ("mr11-score", "mr12-yes-no", "mr13-multiple-choice", "mr14-prioritisation")
+    wrong = []
+    for relation in (*ASKING_ABOUT_ANSWERS, *others):
+        (workspace.root / "policy.yaml").write_text(
+            "version: 1\nname: p\nsystem: {generator: {model: demo-slm}}\n"
+            "reference: {generator: {model: demo-slm, decoding: {max_new_tokens: 40}}}\n"
+            f"suites:\n  - {{id: s, relations: [meta-fair/{relation}], sources: meta-fair}}\n"
+            "gates:\n  - {metric: asr/generation, max: 0.5}\n  - {metric: shift/answer, report: true}\n"
+        )
+        code = workspace.run("check", "policy.yaml")
+        is_refused = "asks about its own answers" in workspace.said
+        if (code, is_refused) != ((2, True) if relation in ASKING_ABOUT_ANSWERS else (0, False)):
+            wrong.append((relation, code, workspace.said[:300]))
+    assert wrong == []

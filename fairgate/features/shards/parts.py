@@ -62,6 +62,7 @@ from fairgate.io.git import keep_output_out_of_git
 from fairgate.io.tables import capped, read_json_object, read_json_objects, unreadable
 from fairgate.suites.metamorphic.assess import document_key
 from fairgate.systems.recorded_answers import SeenDocuments, line_from
+from fairgate.systems.reference import reference_of
 
 MOST_SHARDS = 1000
 ANSWERS = "shard-answers.jsonl"
@@ -343,8 +344,9 @@ def expected(
     policy = loaded.policy
     judge = "" if policy.judge is None else policy.judge.model_dump_json()
     system = f"{policy.system.model_dump_json()}\0{judge}"
-    if policy.reference is not None:
-        system = f"{system}\0{policy.reference.model_dump_json()}"
+    beside = reference_of(policy, runtime)
+    if beside is not None:
+        system = f"{system}\0{beside[0].model_dump_json()}"
     return {
         "fairgate": __version__,
         "policy": policy.name,

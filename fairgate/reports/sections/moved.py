@@ -15,6 +15,7 @@ from fairgate.gate.gate import GateResult
 from fairgate.metrics import shift
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import demographic_rows
+from fairgate.policy.schema import BASE
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Row, RowKind, Section, Words, columns, figure, name, of_suites
 from fairgate.reports.material import Material, pair_suites
@@ -97,18 +98,66 @@ def is_of_reference(metric: str) -> bool:
     return described is not None and described.column in shift.COLUMNS
 
 
-def what_moved(metric: str) -> str:
+def what_moved(metric: str, *, is_base: bool) -> str:
     """Return the words of a title where a rule about the reference fails: `answers moved`."""
     described = BY_ID.get(metric)
     documents = described is not None and described.column in (shift.DOCUMENTS, shift.EXPOSURE)
-    return f"{'documents' if documents else 'answers'} moved from the reference"
+    whose = "base" if is_base else "reference"
+    return f"{'documents' if documents else 'answers'} moved from the {whose}"
+
+
+def compares_with_base(material: Material) -> bool:
+    """Return whether the policy's reference is the base commit's system."""
+    return material.result.given.policy.reference == BASE
+
+
+def since_base(material: Material) -> Words:
+    """Return how much moved from the base commit: `8.7 % of answers moved`; else nothing."""
+    if not compares_with_base(material):
+        return []
+    shares: list[Words] = []
+    for column, what in ((shift.ANSWER, "answers"), (shift.DOCUMENTS, "documents")):
+        values = [
+            table.values[name][demographic_rows(table)]
+            for table in material.run.tables.values()
+            for name in (column, *([shift.OPTION] if column == shift.ANSWER else []))
+            if name in table.values and name not in table.not_evaluated
+        ]
+        decided = [value for several in values for value in several[~np.isnan(several)].tolist()]
+        if decided:
+            shares.append([figure(f"{100 * sum(decided) / len(decided):.1f} %"), f" of {what}"])
+    return [*blocks.joined(shares, ", "), " moved"] if shares else []
+
+
+def whose_moved(material: Material) -> Words:
+    """Return whose answers moved most from the base commit, beside neutral ones; else nothing."""
+    words: list[Words] = []
+    for suite in pair_suites(material.result) if since_base(material) else ():
+        table, now = material.run.tables.get(suite), material.now
+        for metric, what in ((shift.ANSWER, "answers"), (shift.DOCUMENTS, "documents not found")):
+            if table is None or metric not in table.values or metric in table.not_evaluated:
+                continue
+            terms = table.levels("term", demographic_rows(table))
+            rates = {term: now.value(metric, suite, {"term": term}) for term in terms}
+            who = max(rates, key=lambda term: rates[term] or 0.0, default=None)
+            if who is None or not rates[who]:
+                continue
+            values = (now.value(metric, suite), now.value(f"{metric}/control", suite), rates[who])
+            everybody, neutral, most = (figures.value(value, metric) for value in values)
+            words.append([
+                f"{what} of ", name(suite), ": ", figure(everybody), ", with neutral wording ",
+                figure(neutral), ", most for ", name(material.identity(suite, who)), " (",
+                figure(most), ")",
+            ])  # fmt: skip
+    return [*blocks.joined(words, "; ")]
 
 
 def moved(material: Material) -> Iterator[Section]:
     """Yield what moved by identity, beside neutral wording, and what could not be compared."""
+    is_base = compares_with_base(material)
     kind = Section(
         id="moved",
-        title="What moved from the reference",
+        title=f"What moved from the {'base commit' if is_base else 'reference'}",
         blocks=[],
         chapter=blocks.Chapter.WHO,
         worth=80,

@@ -17,7 +17,7 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import spelled_alike
-from fairgate.metrics.columns import AssessedSuite, PoolColumns, VectorsOf
+from fairgate.metrics.columns import AssessedSuite, Column, PoolColumns, VectorsOf
 from fairgate.metrics.degrees import degree_columns
 from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.drift import COLUMN as DRIFT
@@ -245,7 +245,7 @@ class MetamorphicSuite(Suite):
         steady = STEADINESS if self.policy.repeats > 1 else ()
         several = dict.fromkeys(each for those in self.pool_columns.values() for each in those)
         pooled = (name for each in several for name in each.names)
-        beside = self.shift_columns if self.setup.has_reference else ()
+        beside = self.shift_columns if self.setup.names_reference else ()
         return (*COLUMNS, *ordered, *combined, *ranked, *moved, *steady, *pooled, *beside)
 
     @property
@@ -330,6 +330,10 @@ class MetamorphicSuite(Suite):
         if self.setup.has_reference:
             beside = shift_columns(self, assessed, readings, executions)
             assessed = replace(assessed, columns={**assessed.columns, **beside}, alike=None)
+        elif self.setup.lacks_base:
+            none = Column.of([Reason.NO_BASE] * len(units))
+            beside = dict.fromkeys(self.shift_columns, none)
+            assessed = replace(assessed, columns={**assessed.columns, **beside}, alike=None)
         if not self.policy.retrieve_only:
             return assessed
         return replace(assessed, decisive=NET if EXPOSURE[0] in self.columns else OVERLAP.column)
@@ -339,6 +343,8 @@ class MetamorphicSuite(Suite):
         if column == "generation" and not self.policy.retrieve_only:
             return None
         common = Counter(reasons).most_common(1)[0][0]
+        if column in shift.COLUMNS and self.setup.lacks_base:
+            return self.setup.lacks_base
         if column in shift.COLUMNS and common in (Reason.NO_REFERENCE, Reason.UNREADABLE):
             return shift.NOT_DECIDED
         for several in self.pool_columns.values():

@@ -249,7 +249,7 @@ class QuestionItemSuite(Suite):
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the claims, with those about the policy's reference where it has one."""
-        return (*COLUMNS, *SHIFTS) if self.setup.has_reference else COLUMNS
+        return (*COLUMNS, *SHIFTS) if self.setup.names_reference else COLUMNS
 
     @cached_property
     def asked(self) -> list[AskedItem]:
@@ -321,6 +321,8 @@ class QuestionItemSuite(Suite):
         }
         if self.setup.has_reference:
             claims |= dict(zip(SHIFTS, self._shifts(unit, reading, readings), strict=True))
+        elif self.setup.lacks_base:
+            claims |= dict.fromkeys(SHIFTS, Reason.NO_BASE)
         return Assessed(unit=unit, readings={ANSWER: reading}, claims=claims, decisive=DECISIVE)
 
     def _shifts(self, unit: Unit, reading: Reading, readings: Readings) -> tuple[Claim, Claim]:
@@ -347,7 +349,7 @@ class QuestionItemSuite(Suite):
         if column in LETTER_COLUMNS:
             return _NO_ORDER
         if column in SHIFTS:
-            return shift.NOT_DECIDED
+            return self.setup.lacks_base or shift.NOT_DECIDED
         if column != STEREOTYPES:
             return None
         of_answers = [reason for reason in reasons if reason is not Reason.NO_RETRIEVAL]

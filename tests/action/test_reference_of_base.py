@@ -1,0 +1,171 @@
+"""`reference: base`: what moves from the base commit, for whom; without a base it is said, not red."""
+
+import contextlib
+import json
+import re
+
+import pytest
+from action.repositories import POLICY, fair
+
+from fairgate.cli import main
+
+GATE = "policies/small.yaml"
+WITH_BASE = POLICY.replace(
+    "system: {recorded: answers.jsonl}\n",
+    "system: {recorded: answers.jsonl}\nreference: base\n",
+) + (
+    "  - {metric: shift/answer, max: 0.05, evidence: significant}\n"
+    "  - {metric: shift/answer/max-difference, max: 0.05}\n"
+)
+
+
+def comparing(states, folder):
+    """Make a repository whose policy compares with the base commit's system."""
+    from action.repositories import introduced
+
+    history = states.copy(introduced, folder)
+    history.write(GATE, WITH_BASE)
+    with contextlib.chdir(folder):
+        history.answers(fair)
+        history.accept()
+    history.commit("compare with the base")
+    history.branch()
+    return history
+
+
+@pytest.fixture
+def gated(states, history):
+    return states.copy(comparing, history.root)
+
+
+def black_turned(key):
+    return "negative" if "#race/black" in key else "positive"
+
+
+def body(job):
+    (comment,) = [comment["body"] for comment in job.hub.ours(7)]
+    return comment.replace("&nbsp;", " ")
+
+
+def title(text):
+    return next(line for line in text.splitlines() if line.startswith("### "))
+
+
+def test_nothing_moves_where_nothing_changes(gated, job):
+    gated.proposes(files={"README": "Text.\n"})
+    assert job.pull(gated) == 0
+    assert "0.0 % of answers moved" in job.summary.replace("&nbsp;", " ")
+    record = json.loads((gated.root / job.outputs["run-folder"] / "run.json").read_text())
+    rules = {rule["metric"]: rule["outcome"] for rule in record["rules"]}
+    assert rules["shift/answer"] == rules["shift/answer/max-difference"] == "pass"
+
+
+def test_a_changed_file_of_the_system_is_compared_with_the_bases(gated, job):
+    gated.proposes(black_turned)
+    assert job.pull(gated) == 1
+    assert "for a Black person, in `small`: 7.7 % of answers moved" in title(body(job)), body(job)
+    assert "What moved from the base commit" in body(job) + job.summary
+
+
+def test_another_system_of_the_policy_is_compared_with_the_bases(gated, job):
+    """The base's rules decide on the base's system; the title says what is proposed moves."""
+    gated.proposes(black_turned)
+    turned = gated.read("answers.jsonl")
+    gated.branch()
+    changed = WITH_BASE.replace("recorded: answers.jsonl", "recorded: new.jsonl")
+    gated.proposes(files={"new.jsonl": turned, GATE: changed})
+    assert job.pull(gated) == 0
+    assert re.search(r"as proposed, 7\.\d % of answers moved", title(body(job))), body(job)
+    assert "**Moved from the base commit:** answers" in body(job)
+    assert "most for **a Black person**" in body(job) or "most for a Black person" in body(job)
+
+
+def test_a_policy_that_begins_to_compare_is_compared(history, job):
+    """The base's policy names no reference: the change's own is judged beside it."""
+    history.proposes(black_turned)
+    turned = history.read("answers.jsonl")
+    history.branch()
+    changed = WITH_BASE.replace("recorded: answers.jsonl", "recorded: new.jsonl")
+    history.proposes(files={"new.jsonl": turned, GATE: changed})
+    job.pull(history)
+    assert re.search(r"as proposed, 7\.\d % of answers moved", title(body(job))), body(job)
+
+
+def test_an_introduced_policy_has_no_base(history, job):
+    history.git("checkout", "-q", "main")
+    history.git("rm", "-q", GATE, "baselines/small.json")
+    history.commit("no gate")
+    history.proposes(files={GATE: WITH_BASE})
+    assert job.pull(history) in (0, 5)
+    assert "what moved is not known: the base commit has no such policy" in job.summary
+
+
+@pytest.mark.parametrize("event", ["push", "run"])
+def test_without_a_base_it_is_said_and_not_red(gated, job, capsys, event):
+    if event == "push":
+        gated.git("checkout", "-q", "main")
+        assert job.push(gated) == 0
+        said = job.summary
+    else:
+        assert main(["run", GATE, "--out", "out", "--quiet"]) == 0
+        said = (gated.root / "out/report.md").read_text()
+    assert "what moved is not known: no base commit is known here" in said
+    assert "answers moved" not in said
+
+
+def test_run_with_a_base_compares_and_is_judged_again_alike(gated, capsys):
+    gated.proposes(black_turned)
+    assert main(["run", GATE, "--base", "main", "--out", "out", "--quiet"]) == 1
+    record = (gated.root / "out/run.json").read_text()
+    assert main(["rescore", "out"]) == 1
+    assert (gated.root / "out/rescored/run.json").read_text() == record
+    capsys.readouterr()
+    assert main(["comment", "out"]) == 0
+    said = capsys.readouterr().out.replace("&nbsp;", " ")
+    assert "for a Black person, in `small`: 7.7 % of answers moved" in said, said
+
+
+def test_the_base_answers_cost_nothing_where_they_are_the_same(gated, capsys):
+    """Both sides' answers are those of one file: equal executions, asked under two keys."""
+    gated.proposes(files={"README": "Text.\n"})
+    assert main(["run", GATE, "--base", "main", "--out", "out", "--quiet"]) == 0
+    rows = map(json.loads, (gated.root / "out/executions.jsonl").read_text().splitlines())
+    by_key = {row["key"]: row["response"] for row in rows}
+    beside = {key: text for key, text in by_key.items() if "@reference" in key}
+    assert len(beside) * 2 == len(by_key)
+    assert all(by_key[key.replace("@reference", "")] == text for key, text in beside.items())
+
+
+NO_VERSION = {
+    "http": "system: {http: {url: 'http://localhost:1/ask', request: {q: '{{prompt}}'}, response: {text: $.a}}}",
+    "command": "system: {command: {run: [python3, app.py]}}",
+    "own retriever": "system: {retriever: {command: [python3, find.py]}, generator: {model: demo-slm}}",
+}
+
+
+def test_a_system_without_a_version_of_the_base_is_refused(gated, capsys):
+    wrong = []
+    for name, system in NO_VERSION.items():
+        text = WITH_BASE.replace("system: {recorded: answers.jsonl}", system)
+        gated.write(GATE, text)
+        code = main(["check", GATE])
+        said = "".join(capsys.readouterr())
+        if code != 2 or "`base` cannot be compared with" not in said or "Traceback" in said:
+            wrong.append((name, code, said[-600:]))
+    assert wrong == []
+
+
+def test_rules_about_the_base_alone_are_refused(gated, capsys):
+    """A push would have no verdict: nothing of its own would be evaluated."""
+    head, _, gates = WITH_BASE.partition("gates:\n")
+    own = [line for line in gates.splitlines(keepends=True) if "shift/" in line]
+    gated.write(GATE, head + "gates:\n" + "".join(own))
+    assert main(["check", GATE]) == 2
+    assert "every rule compares with the base commit" in "".join(capsys.readouterr())
+
+
+def test_only_the_word_base_or_a_system_is_a_reference(gated, capsys):
+    for wrong in ("basis", "[]", "7", "{}", "'../base'", "Base"):
+        gated.write(GATE, WITH_BASE.replace("reference: base", f"reference: {wrong}"))
+        assert main(["check", GATE]) == 2, wrong
+        assert "Traceback" not in "".join(capsys.readouterr())
