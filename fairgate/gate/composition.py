@@ -121,13 +121,15 @@ class Composition:
     @property
     def answer_seconds(self) -> list[float]:
         """Return how long each answer took that was asked from outside, not from the store."""
-        return [seconds for meter in self._resources.meters for seconds in meter.latencies]
+        meter = self._resources.meter
+        return [] if meter is None else list(meter.latencies)
 
     @property
     def reported(self) -> tuple[int, float]:
         """Return the tokens and the money that answers so far have reported."""
-        meters = [one for each in (self._resources, *self._beside) for one in each.meters]
-        return sum(each.tokens for each in meters), sum(each.money for each in meters)
+        all_meters = (resources.meter for resources in (self._resources, *self._beside))
+        meters = [meter for meter in all_meters if meter is not None]
+        return sum(meter.tokens for meter in meters), sum(meter.money for meter in meters)
 
     def run(self, references: References) -> GateRun:
         """Ask the system and judge its answers by the policy and what they are compared with."""
@@ -338,7 +340,10 @@ class Composition:
             suites_under_test=lambda: retrievers.under_test(suites),
         )
         retrievers = SuiteRetrievers(
-            resources=resources, embedder=kind.chosen_embedder(), role=kind.embedder_role()
+            resources=resources,
+            system=kind,
+            embedder=kind.chosen_embedder(),
+            role=kind.embedder_role(),
         )
         self._beside.append(resources)
         system = labelled(kind.open(resources), kind.placed_labels(), resources)
@@ -396,6 +401,7 @@ class Composition:
     def _suite_retrievers(self) -> SuiteRetrievers:
         return SuiteRetrievers(
             resources=self._resources,
+            system=self._kind,
             embedder=self._kind.chosen_embedder(),
             role=self._kind.embedder_role(),
         )

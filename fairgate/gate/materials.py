@@ -36,9 +36,11 @@ from fairgate.suites.question_items.item_files import (
     stance_files,
 )
 from fairgate.suites.suite import CollectionSearch, Items, Suite
+from fairgate.systems.budget import meter_for
 from fairgate.systems.corpora import find_table, named_on_hub
 from fairgate.systems.models import EmbedderPolicy, Encoder, embedder_problem
 from fairgate.systems.resources import Resources
+from fairgate.systems.system_kind import SystemKind
 
 if TYPE_CHECKING:
     from fairgate.suites.question_items.policy import EndpointPolicy, ItemsPolicy
@@ -174,6 +176,8 @@ class SuiteRetrievers:
     """Builds the suites' retrievers; nothing is loaded before it is asked."""
 
     resources: Resources
+    system: SystemKind
+    """Whose budget what an endpoint embeds is counted against."""
     embedder: EmbedderPolicy
     """The system's own embedder, for `dense`."""
     role: Role
@@ -232,15 +236,21 @@ class SuiteRetrievers:
         )
 
     def _endpoint(self, chosen: EndpointPolicy) -> Encoder:
-        from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
+        from fairgate.retrieval.embedding_cache import CachedEmbedder
+        from fairgate.retrieval.embedding_endpoint import AT_ONCE, EndpointEmbedder
+
+        meter = meter_for(self.system, self.resources)
 
         def side(prompt: str) -> Embedder:
-            key, seconds = chosen.api_key_env, chosen.timeout
-            return self.resources.stored(
-                EndpointEmbedder(
-                    chosen.endpoint, chosen.model, api_key_env=key, timeout=seconds, prompt=prompt
-                )
+            embedder = EndpointEmbedder(
+                chosen.endpoint,
+                chosen.model,
+                meter,
+                api_key_env=chosen.api_key_env,
+                timeout=chosen.timeout,
+                prompt=prompt,
             )
+            return CachedEmbedder(embedder, self.resources.store, AT_ONCE)
 
         prompts = (chosen.query_prompt, chosen.document_prompt)
         queries, documents = map(side, prompts)

@@ -7,12 +7,12 @@ from typing import Protocol
 
 import numpy as np
 
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import BudgetError, ModelError
 from fairgate.domain.executions import embedding_key
 from fairgate.domain.ports import Embedder, Vectors
 
 BATCH = 256
-"""Texts between two writes to the store: what a killed process loses at most."""
+"""Texts between two writes to the store, if nothing else is said: what a killed process loses."""
 
 
 class VectorStore(Protocol):
@@ -34,12 +34,12 @@ class VectorStore(Protocol):
 class CachedEmbedder:
     """An Embedder with a store: equal results, and only new texts are computed.
 
-    Texts that are new are embedded shortest first in batches of 256, each stored before the next
-    begins.
+    Texts that are new are embedded shortest first in batches, each stored before the next begins.
     """
 
-    def __init__(self, embedder: Embedder, store: VectorStore) -> None:
-        """Store what `embedder` computes in `store`."""
+    def __init__(self, embedder: Embedder, store: VectorStore, batch: int = BATCH) -> None:
+        """Store what `embedder` computes in `store`, `batch` texts at a time."""
+        self._batch = batch
         self._embedder = embedder
         self._store = store
 
@@ -57,9 +57,12 @@ class CachedEmbedder:
             stored = {}  # which of them are right is not known
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in stored}
         pending = sorted(new, key=lambda key: (len(new[key]), key))
-        for start in range(0, len(pending), BATCH):
-            batch = pending[start : start + BATCH]
-            vectors = self._embedder.embed([new[key] for key in batch])
+        for start in range(0, len(pending), self._batch):
+            batch = pending[start : start + self._batch]
+            try:
+                vectors = self._embedder.embed([new[key] for key in batch])
+            except BudgetError as error:
+                raise error.with_left(len(pending) - start - len(batch)) from None
             if vectors.shape[:1] != (len(batch),) or not np.isfinite(vectors).all():
                 raise ModelError(
                     f"the embedder {fingerprint[:60]!r} returned vectors of shape {vectors.shape} "

@@ -10,16 +10,30 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from fairgate.domain.errors import ModelError, UsageError
+from fairgate.domain.executions import Usage, usage_of
 from fairgate.domain.ports import Vectors
 from fairgate.domain.wording import quoted
 from fairgate.io.http_messages import HttpService, Limits, keeps_secrets
 
-_AT_ONCE = 64
+AT_ONCE = 64
+"""Texts of one request."""
+
+
+class Metered(Protocol):
+    """What counts requests and ends them with the policy's budget."""
+
+    def begin(self, left: int) -> None:
+        """Count one request; `left` texts still have no vector. Raises BudgetError."""
+        ...
+
+    def add(self, usage: Usage) -> None:
+        """Count what an answer cost. Raises UsageError where a limit cannot be kept."""
+        ...
 
 
 class EndpointEmbedder:
@@ -30,10 +44,11 @@ class EndpointEmbedder:
     anything that is not one finite vector a text, UsageError where the key is not set.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one setting of the policy each; most by name)
         self,
         url: str,
         model: str,
+        meter: Metered,
         *,
         api_key_env: str | None = None,
         timeout: float = 30.0,
@@ -42,9 +57,9 @@ class EndpointEmbedder:
     ) -> None:
         """Name endpoint, model and the variable that holds the key; nothing is asked yet.
 
-        `timeout` is in seconds, of one attempt; `prompt` stands before every text; `pause`
-        replaces waiting between attempts. Raises UsageError where the key would travel in the
-        clear.
+        `meter` counts every request before it is sent, and what its answer cost; `timeout` is in
+        seconds, of one attempt; `prompt` stands before every text; `pause` replaces waiting between
+        attempts. Raises UsageError where the key would travel in the clear.
         """
         if api_key_env is not None and not keeps_secrets(url):
             raise UsageError(
@@ -54,6 +69,7 @@ class EndpointEmbedder:
         self._url = url.rstrip("/") + "/embeddings"
         self._model = model
         self._prompt = prompt
+        self._meter = meter
         self._service = HttpService(
             name=f"the endpoint {quoted(self._url)}, model {quoted(model)}",
             limits=Limits(seconds=timeout),
@@ -79,11 +95,16 @@ class EndpointEmbedder:
         return f"endpoint/1:{digest}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 `[len(texts), dimensions]`, L2-normalised, in order."""
-        batches = [
-            self._asked([self._prompt + text for text in texts[start : start + _AT_ONCE]])
-            for start in range(0, len(texts), _AT_ONCE)
-        ]
+        """Return float32 `[len(texts), dimensions]`, L2-normalised, in order.
+
+        Raises BudgetError where the meter's budget is spent.
+        """
+        batches = []
+        for start in range(0, len(texts), AT_ONCE):
+            self._meter.begin(len(texts) - start)
+            batches.append(
+                self._asked([self._prompt + text for text in texts[start : start + AT_ONCE]])
+            )
         if not batches:
             return np.zeros((0, 0), dtype=np.float32)
         widths = {batch.shape[1] for batch in batches}
@@ -105,7 +126,8 @@ class EndpointEmbedder:
         service = self._service
         answer = service.ask(service.send(self._url, {"model": self._model, "input": texts}))
         try:
-            return _embeddings(answer.body, len(texts))
+            value = json.loads(answer.body)
+            vectors = _embeddings(value, len(texts))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             # The error's own text may hold the key, which a traceback would show.
             raise ModelError(
@@ -113,10 +135,12 @@ class EndpointEmbedder:
                 f"({quoted(service.concealed(repr(error)))}); "
                 'expected {"data": [{"index": 0, "embedding": […]}, …]}'
             ) from None
+        self._meter.add(usage_of(value))
+        return vectors
 
 
-def _embeddings(raw: bytes, expected: int) -> Any:
-    ordered = sorted(json.loads(raw)["data"], key=lambda row: int(row["index"]))
+def _embeddings(value: Any, expected: int) -> Any:
+    ordered = sorted(value["data"], key=lambda row: int(row["index"]))
     if [int(row["index"]) for row in ordered] != list(range(expected)):
         raise ValueError(f"{len(ordered)} vectors for {expected} texts")
     vectors = np.asarray([row["embedding"] for row in ordered], dtype=np.float64)

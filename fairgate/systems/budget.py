@@ -2,7 +2,8 @@
 
 A question that was handed out is answered, counted and stored; no further one is handed out once a
 limit is reached. So a run that stops has lost nothing, and the next one continues from the store.
-Answers from the store cost nothing. Attribution's questions and those of replicas count as others.
+Answers from the store cost nothing. Attribution's questions and those of replicas count as others,
+and a request for vectors counts as a question.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from fairgate.domain.schema import Strict, SystemModel
 
 if TYPE_CHECKING:
     from fairgate.systems.resources import Resources
+    from fairgate.systems.system_kind import SystemKind
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -53,7 +55,8 @@ class BudgetPart(Strict):
 
     requests: AtLeastOne | None = Field(
         default=None,
-        description="Questions and turns; what is stored already is not asked, and free.",
+        description="Questions and turns, and requests to an endpoint of embeddings (64 texts "
+        "each); what is stored already is not asked, and free.",
     )
     tokens: AtLeastOne | None = Field(
         default=None, description="Tokens of questions and answers, as answers report them."
@@ -161,17 +164,30 @@ class Meter:
                 self.latencies.append(self.now() - allowed.began[position])
                 yield position, result
         if left := len(items) - len(allowed.began):
-            next_step = (
+            raise self._ended(
+                allowed.spent,
+                left,
                 "the answers are stored: run again to go on from there"
                 if self.keeps and is_kept()
                 else "the answers are not stored, because the version of what answers is not "
-                "known, or not believed: name its `revision`, so that the next run goes on"
+                "known, or not believed: name its `revision`, so that the next run goes on",
             )
-            raise BudgetError(
-                f"the budget of {allowed.spent} is spent. Asked in this run: {self.counted}",
-                left=left,
-                next_step=f"{next_step}, or raise `{self.field}`",
-            )
+
+    def begin(self, left: int) -> None:
+        """Count one request for vectors, which are stored; `left` texts still have none.
+
+        Raises BudgetError where the budget is spent.
+        """
+        if spent := self.spent():
+            raise self._ended(spent, left, "the vectors are stored: run again to go on from there")
+        self.hand_out()
+
+    def _ended(self, spent: str, left: int, next_step: str) -> BudgetError:
+        return BudgetError(
+            f"the budget of {spent} is spent. Asked in this run: {self.counted}",
+            left=left,
+            next_step=f"{next_step}, or raise `{self.field}`",
+        )
 
     def add(self, usage: Usage) -> None:
         """Count what an answer cost. Raises UsageError where a limit cannot be kept."""
@@ -225,11 +241,11 @@ class _WhileItLasts(list[T]):
             yield item
 
 
-def meter_for(system: SystemModel, resources: Resources) -> Meter:
-    """Return the meter of a run's questions, without limits where the policy sets none."""
-    meter = shared_meter(getattr(system, "budget", None), resources, "system.budget")
-    resources.meters.append(meter)
-    return meter
+def meter_for(system: SystemModel | SystemKind, resources: Resources) -> Meter:
+    """Return the one meter of what a system asks, without limits where the policy sets none."""
+    if resources.meter is None:
+        resources.meter = shared_meter(getattr(system, "budget", None), resources, "system.budget")
+    return resources.meter
 
 
 def shared_meter(part: BudgetPart | None, resources: Resources, field: str) -> Meter:

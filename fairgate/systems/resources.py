@@ -63,8 +63,8 @@ class Resources:
         self._made: dict[str, Any] = {}
         self.failures: list[str] = []
         """At which questions the system failed that count as unreadable answers."""
-        self.meters: list[Meter] = []
-        """What counts the questions to systems that are asked from outside."""
+        self.meter: Meter | None = None
+        """What counts all that the system asks from outside, once something may."""
         self._notices: list[list[str]] = [] if team is None else [team.notices]
         self._encoders: dict[tuple[EmbedderPolicy, Role, bool], Encoder] = {}
         self.run_identity: Callable[[], str] | None = None

@@ -73,7 +73,9 @@ WAYS = {
     "a chat endpoint": chat,
     "an application": lambda url, place: asked(HttpPart(url=url), place),
     "a retriever": lambda url, place: asked(HttpSearch(url=url), place),
-    "embeddings": lambda url, _: EndpointEmbedder(url, "m", pause=lambda _: None).embed(["x"]),
+    "embeddings": lambda url, _: EndpointEmbedder(url, "m", Meter(), pause=lambda _: None).embed(
+        ["x"]
+    ),
 }
 
 

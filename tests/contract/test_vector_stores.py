@@ -304,3 +304,10 @@ def test_equally_near_documents_are_in_one_order():
     assert in_one_order(one) == in_one_order(other) == tuple(other)
     own_order = found(("b", 0.2), ("a", 0.7), ("d", None), ("c", None))
     assert list(in_one_order(own_order)) == own_order
+
+
+def test_a_store_is_asked_while_the_budget_lasts(place, named, web):
+    system = {**named("qdrant"), "budget": {"requests": 3}}
+    assert place.gate(system) == 5, place.err
+    assert len(web.searches()) == 3
+    assert "the budget of 3 requests is spent" in place.err

@@ -214,9 +214,11 @@ class LocalSides:
     @cached_property
     def _of_suites(self) -> Mapping[str, Retriever]:
         kind = kind_of(self._loaded.policy.system)
-        resources, embedder = self._head.resources, kind.chosen_embedder()
         retrievers = SuiteRetrievers(
-            resources=resources, embedder=embedder, role=kind.embedder_role()
+            resources=self._head.resources,
+            system=kind,
+            embedder=kind.chosen_embedder(),
+            role=kind.embedder_role(),
         )
         return retrievers.of_all(self._loaded.suites.values())
 

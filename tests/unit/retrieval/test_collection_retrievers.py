@@ -14,6 +14,7 @@ from fairgate.retrieval.bm25_index import Bm25Index, tokens
 from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
 from fairgate.retrieval.exact_index import InnerProductIndex
 from fairgate.suites.question_items.item_files import StanceCollection, stance_files
+from fairgate.systems.budget import Meter
 
 
 def collection(tmp_path, rows, name="c.jsonl"):
@@ -167,7 +168,7 @@ def endpoint():
 def client(server, pauses=None, **options):
     waited = pauses if pauses is not None else []
     address = f"http://127.0.0.1:{server.server_address[1]}/v1/"
-    return EndpointEmbedder(address, "m", pause=waited.append, timeout=600, **options)
+    return EndpointEmbedder(address, "m", Meter(), pause=waited.append, timeout=600, **options)
 
 
 def test_an_endpoint_gives_unit_vectors_in_order(endpoint, monkeypatch):
@@ -214,7 +215,7 @@ def test_a_missing_key_and_a_missing_endpoint_are_said(endpoint, monkeypatch):
     monkeypatch.delenv("NO_KEY", raising=False)
     with pytest.raises(UsageError, match="'NO_KEY', which `api_key_env` names, is not set"):
         client(endpoint, api_key_env="NO_KEY").embed(["a"])
-    lost = EndpointEmbedder("http://127.0.0.1:9", "m", pause=lambda _: None, timeout=600)
+    lost = EndpointEmbedder("http://127.0.0.1:9", "m", Meter(), pause=lambda _: None, timeout=600)
     with pytest.raises(ModelError, match="cannot be reached"):
         lost.embed(["a"])
 

@@ -10,10 +10,13 @@ from fakes.raw_server import raw_server
 
 from fairgate.domain.errors import ModelError, UsageError
 from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
+from fairgate.systems.budget import Meter
 
 
 def asking(server):
-    return EndpointEmbedder(server.url, "m", api_key_env="KEY", pause=lambda _: None, timeout=600)
+    return EndpointEmbedder(
+        server.url, "m", Meter(), api_key_env="KEY", pause=lambda _: None, timeout=600
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,8 +30,8 @@ def asking(server):
 def test_no_key_goes_over_an_open_line_and_no_proxy_makes_it_a_safe_one(url, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with pytest.raises(UsageError, match="https://"):
-        EndpointEmbedder(url, "m", api_key_env="KEY")
-    EndpointEmbedder(url, "m")
+        EndpointEmbedder(url, "m", Meter(), api_key_env="KEY")
+    EndpointEmbedder(url, "m", Meter())
 
 
 @pytest.mark.parametrize(
@@ -39,7 +42,9 @@ def test_no_key_goes_over_an_open_line_and_no_proxy_makes_it_a_safe_one(url, mon
     ],
 )  # fmt: skip
 def test_https_and_this_machine_may_have_it(url):
-    assert EndpointEmbedder(url, "m", api_key_env="KEY").fingerprint.startswith("endpoint/1:")
+    assert EndpointEmbedder(url, "m", Meter(), api_key_env="KEY").fingerprint.startswith(
+        "endpoint/1:"
+    )
 
 
 SECRET = 'sesame"open\\9'  # noqa: S105  # of no endpoint
