@@ -260,13 +260,24 @@ class GraphIndex:
         They begin with its plain inputs if it has any, else with query, key and value.
         """
         inputs = set(layer.plain_inputs or layer.given)
-        chosen = {id(node) for node in (layer.product, layer.keys, layer.values)}
-        for node in reversed(self.graph.node):
-            readers = [reader for name in node.output for reader in self.readers.get(name, ())]
-            alone = readers and all(id(reader) in chosen for reader in readers)
-            if alone and inputs.isdisjoint(node.output) and self.outputs.isdisjoint(node.output):
-                chosen.add(id(node))
-        return [node for node in self.graph.node if id(node) in chosen]
+        chosen = {id(node): node for node in (layer.product, layer.keys, layer.values)}
+        waiting = list(chosen.values())
+        while waiting:
+            for name in waiting.pop().input:
+                node = self.makers.get(name)
+                if node is None or not inputs.isdisjoint(node.output):
+                    continue
+                readers = [reader for made in node.output for reader in self.readers.get(made, ())]
+                alone = all(id(reader) in chosen for reader in readers)
+                if alone and id(node) not in chosen and self.outputs.isdisjoint(node.output):
+                    chosen[id(node)] = node
+                    waiting.append(node)
+        return sorted(chosen.values(), key=lambda node: self._order[id(node)])
+
+    @cached_property
+    def _order(self) -> dict[int, int]:
+        """The place of each node in the graph."""
+        return {id(node): place for place, node in enumerate(self.graph.node)}
 
     def _unscaled(self, name: str) -> tuple[str, float]:
         """Return a value before its multiplication with a constant, and that constant."""

@@ -192,7 +192,8 @@ class OnnxDecoder:
         """
         from fairgate.onnx.decoder_session import JointRows
 
-        follow = self._decoding.max_new_tokens + self._decoding.thinking_tokens
+        thinking = self._decoding.thinking_tokens if self._prompts.may_think else 0
+        follow = self._decoding.max_new_tokens + thinking
         cache = JointRows(self._session, follow, most)
         running = list[AnswerRow]()
         for batch, prompts in batches:

@@ -40,9 +40,9 @@ _DTYPES: dict[str, Any] = {
     "tensor(bool)": np.bool_,
 }
 """The types of inputs that decoders have."""
-_SPARE = 512
-"""Slots kept free behind the longest row at most, so that the cache is seldom moved: no memory is
-taken for slots that nobody writes to."""
+_SPARE = 128
+"""Slots kept free behind the longest row at most, so that the cache is seldom moved. More would
+take memory that nobody writes to: numpy asks for arrays of 4 MiB and more in huge pages."""
 _FEWEST = 2
 """A lone row runs beside another: some weight formats sum a batch of one in another order."""
 _NEXT_STEP = "Export the model with `fairgate export MODEL --task text-generation`."
@@ -97,7 +97,8 @@ class DecoderSession:
         self.counts = facts.counts_rows or slots
         """Whether tokens or slots are counted: by attention that does not know past keys and a new
         part of a prompt in batches, by windows, or by switches of rotary factors."""
-        self.pads, self._splits, self.cuts_freely, self.joins = try_out(self, str(folder.graph))
+        abilities = try_out(self, str(folder.graph))
+        self.pads, self._splits, self.cuts_freely, self.joins, self.reads_alone = abilities
 
     def prefill(
         self,
@@ -110,6 +111,8 @@ class DecoderSession:
 
         `read` `[rows, positions]` names the positions wanted; the last token of each row if None.
         `before` holds what stands in front of the rows: as many tokens in each, no padding.
+        A lone position is projected onto the vocabulary twice: a product with one row takes a
+        kernel that sums in another order.
         """
         ids = np.zeros((len(rows), width), dtype=np.int64)
         mask = np.zeros((len(rows), width), dtype=np.int64)
@@ -125,8 +128,9 @@ class DecoderSession:
             mask = np.concatenate([before.mask, mask], axis=1)
             cache = Cache(values=before.values, mask=mask, lengths=lengths + before.lengths)
             positions = positions + before.lengths[:, None]
-        logits, cache.values = self._run(ids, positions, cache, wanted)
-        return logits, cache
+        projected = np.repeat(wanted, 2, axis=1) if wanted.size == 1 else wanted
+        logits, cache.values = self._run(ids, positions, cache, projected)
+        return logits[:, : wanted.shape[1]], cache
 
     def step(self, cache: Cache, tokens: Sequence[int]) -> Logits:
         """Append one token to each row; return the logits `[rows, vocabulary]` after it."""

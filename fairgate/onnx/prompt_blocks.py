@@ -49,7 +49,7 @@ class Cuts(NamedTuple):
 
 
 BLOCKS = Cuts(BLOCK, BLOCK)
-ANYWHERE = Cuts(8, 128)
+ANYWHERE = Cuts(4, 128)
 
 
 class PromptPiece(NamedTuple):
@@ -72,9 +72,8 @@ class PromptBatch(NamedTuple):
     prefill: Callable[[], tuple[Logits, Cache]]
     """Return the logits `[rows, positions, vocabulary]` of the prompts, and their cache.
 
-    Positions count from where logits are read first. A lone prompt is given twice: with one row the
-    runtime takes matrix-vector kernels, whose sums differ in the last bits for some formats of
-    weights.
+    Positions count from where logits are read first. A lone prompt is given twice, as it is read
+    where a row by itself has other bits: some formats of weights take other kernels for it.
     """
 
 
@@ -189,7 +188,11 @@ class PromptBlocks:
                     places = [piece.place for piece in pieces]
                     yield PromptBatch(places, partial(self._read, rows, pieces, window))
                 else:
-                    self._run(rows, pieces * 2 if len(pieces) == 1 else pieces, window)
+                    self._run(rows, self._accompanied(pieces), window)
+
+    def _accompanied(self, pieces: list[PromptPiece]) -> list[PromptPiece]:
+        """Put a lone piece beside itself where its bits would be others without that."""
+        return pieces * 2 if len(pieces) == 1 and not self._session.reads_alone else pieces
 
     def _keep(self, pieces: Sequence[PromptPiece], window: Window, cache: Cache) -> None:
         """Keep what other pieces need of these, which have just been run."""
@@ -218,10 +221,9 @@ class PromptBlocks:
             unlike = dict(zip(keys, pieces, strict=True))
             read, places = list(unlike.values()), {key: row for row, key in enumerate(unlike)}
             chosen = [places[key] for key in keys]
-        if len(read) == 1:
-            read = read * 2
+        read = self._accompanied(read)
         if len(pieces) == 1:
-            chosen = [0, 1]
+            chosen = [0, len(read) - 1]
         if self._session.fills_batches:
             read += [read[0]] * (self._batch_size - len(read))
         logits, cache = self._run(rows, read, window, _positions(rows, read))

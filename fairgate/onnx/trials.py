@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -36,6 +37,8 @@ _FACTORS = np.array([-1, 1, 0.5, -2], dtype=np.float32)[:, None, None, None]
 """By row: what the keys and values that were read are multiplied with, exactly."""
 _LONG, _SHORT = tuple(_TOKENS), (0, 1, 2)
 T = TypeVar("T")
+LoneReading = Callable[[], "tuple[Logits, Cache]"]
+"""Reads a row by itself, at once."""
 
 
 class Abilities(NamedTuple):
@@ -49,6 +52,8 @@ class Abilities(NamedTuple):
     """Whether a token's bits are the same in whatever pieces its prompt is read."""
     joins: bool
     """Whether rows of unlike lengths are stepped together, each with its own bits."""
+    reads_alone: bool
+    """Whether a row without companions has the bits that it has beside others."""
 
 
 def try_out(session: DecoderSession, graph: str) -> Abilities:
@@ -72,8 +77,11 @@ def try_out(session: DecoderSession, graph: str) -> Abilities:
     pads = shared is not None and _is_near(alone, shared, tolerance)
     able = session.selects and not session.counts and not session.one_by_one
     splits = able and pads and splitting_is_exact(session, alone, tolerance)
-    cuts_freely = splits and bool(_attempt(lambda: reads_in_any_pieces(session)))
-    return Abilities(pads, splits, cuts_freely, joins=steps_jointly(session, tolerance))
+    lone = cache(partial(session.prefill, [_ROW], _SLOTS))
+    reads = _attempt(lambda: reads_in_any_pieces(session, lone)) if splits else None
+    cuts_freely, reads_alone = reads or (False, False)
+    joins = steps_jointly(session, tolerance, lone)
+    return Abilities(pads, splits, cuts_freely, joins, reads_alone)
 
 
 def _attempt(run: Callable[[], T]) -> T | None:
@@ -93,11 +101,12 @@ def _is_near(own: npt.NDArray[Any], other: npt.NDArray[Any], allowed: float) -> 
     return bool(np.abs(own - other).max() <= max(1.0, float(np.abs(own).max())) * allowed)
 
 
-def steps_jointly(session: DecoderSession, tolerance: float) -> bool:
+def steps_jointly(session: DecoderSession, tolerance: float, lone: LoneReading) -> bool:
     """Return whether a session can step rows of unlike lengths together, in place.
 
-    `tolerance`: how far logits may be from the graph's own, as a share of the largest. Windows and
-    switches of rotary factors count slots, and experts the tokens of all rows.
+    `tolerance`: how far logits may be from the graph's own, as a share of the largest; `lone` reads
+    `_ROW` in `_SLOTS`. Windows and switches of rotary factors count slots, and experts the tokens
+    of all rows.
 
     Layers whose attention is replaced are recognised by their nodes, so the result is compared with
     the graph's own; and kernels may sum in an order that depends on how many rows or slots there
@@ -110,7 +119,7 @@ def steps_jointly(session: DecoderSession, tolerance: float) -> bool:
         return False
 
     def run() -> tuple[Logits, Logits, Logits]:
-        read = session.prefill([_ROW], _SLOTS)[1]
+        read = lone()[1]
         few = _stepped(session, read, [_LENGTH] * 2, spare=1)
         many = _stepped(session, read, [_SLOTS, _LENGTH, 9, _SLOTS], spare=40)
         return session.step(session.select(read, [0, 0]), [3, 3])[1], few, many
@@ -154,29 +163,37 @@ def splitting_is_exact(
     return _is_near(alone, few, tolerance) and np.array_equal(few, many)
 
 
-def reads_in_any_pieces(session: DecoderSession) -> bool:
-    """Return whether logits, keys and values of a row are the same bits in other pieces.
+def reads_in_any_pieces(session: DecoderSession, lone: LoneReading) -> tuple[bool, bool]:
+    """Determine whether a row has the same logits, keys and values in other pieces, and alone.
 
-    The row is read at once beside itself, in pieces beside others and with more padding, and in two
-    pieces without any. So neither padding nor what else is in a batch shows in a row that is read.
+    The row is read at once, in pieces beside others and with more padding, and in pieces without
+    any, the last one the shortest that there is: by itself (`lone` reads it at once), or else
+    beside itself. So neither padding nor what else is in a batch shows in a row that is read.
     """
 
-    def bits(rows: list[list[int]], slots: int, *cuts: int) -> list[npt.NDArray[Any]]:
+    def read(rows: list[list[int]], slots: int, *cuts: int) -> tuple[Logits, Cache]:
         before = None
         for start, end in pairwise([0, *cuts, _LENGTH]):
             width = (slots if end == _LENGTH else end) - start
             logits, cache = session.prefill([row[start:end] for row in rows], width, None, before)
             values = [np.ascontiguousarray(value.numpy()[:, :, :end]) for value in cache.values]
             before = session.full_cache(values)
-        return [logits[-1, 0], *(value[-1] for value in values)]
+        return logits, cache
 
-    whole = bits([_ROW, _ROW], _SLOTS)
-    beside = bits([_ROW[::-1], [*_ROW[9:], *_ROW[:9]], _ROW], _SLOTS + 16, 8, 40)
-    tight = bits([_ROW, _ROW], _LENGTH, 72)
-    return bool(np.isfinite(whole[0]).all()) and all(
-        np.array_equal(alone, two) and np.array_equal(alone, three)
-        for alone, two, three in zip(whole, beside, tight, strict=True)
-    )
+    def bits(logits: Logits, cache: Cache) -> list[npt.NDArray[Any]]:
+        return [logits[-1, 0], *(value.numpy()[-1, :, :_LENGTH] for value in cache.values)]
+
+    beside = bits(*read([_ROW[::-1], _ROW], _SLOTS + 16, 8, 40))
+
+    def agree(whole: tuple[Logits, Cache], rows: list[list[int]]) -> bool:
+        own, tight = bits(*whole), bits(*read(rows, _LENGTH, 4, _LENGTH - 2))
+        return bool(np.isfinite(own[0]).all()) and all(
+            np.array_equal(one, two) and np.array_equal(one, three)
+            for one, two, three in zip(own, beside, tight, strict=True)
+        )
+
+    alone = agree(lone(), [_ROW])
+    return alone or agree(read([_ROW, _ROW], _SLOTS), [_ROW, _ROW]), alone
 
 
 def _logits(

@@ -161,7 +161,7 @@ def test_a_process_that_may_not_take_more_goes_on_with_fewer_rows(monkeypatch):
     prompts = [RNG.integers(3, 1000, 1200).tolist() for _ in range(16)]
     engine = TokenDecoder(DEMO, 1, threads=1)
     engine.answers([[5, 6, 7]])
-    with address_space(260 * 2**20):
+    with address_space(320 * 2**20):
         found = engine.answers(prompts)
     assert engine._batch.rows < MOST
     assert engine.notices

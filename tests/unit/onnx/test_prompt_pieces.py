@@ -4,10 +4,12 @@ import random
 
 import numpy as np
 import pytest
-from fakes.decoders import session_of
+from fakes.decoders import DEMO, BitsDecoder, session_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairgate.domain.executions import Decoding
+from fairgate.onnx import decoder_session
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.prompt_blocks import ANYWHERE, BLOCKS, Cuts, windows
 
@@ -113,3 +115,43 @@ def test_a_graph_whose_bits_depend_on_the_pieces_is_read_in_blocks(width, spoile
     assert session_of().cuts_freely
     monkeypatch.setattr(DecoderSession, "_run", wrong)
     assert (session_of().shares, session_of().cuts_freely) == (True, False)
+
+
+@pytest.mark.parametrize("spoiled", ["keys", "logits"])
+def test_a_graph_whose_lone_rows_have_other_bits_reads_them_beside_their_copy(spoiled, monkeypatch):
+    run, sizes = DecoderSession._run, []
+    prompts = [[7, *range(3, 60), 5], [9]]
+    expected = BitsDecoder(DEMO, 2, threads=1).bits_of(prompts)
+
+    def wrong(self, ids, positions, cache, wanted):
+        logits, values = run(self, ids, positions, cache, wanted)
+        sizes.append(len(ids))
+        if len(ids) == 1 and spoiled == "logits":
+            logits = logits * np.float32(1 + 2e-7)
+        elif len(ids) == 1:
+            array = values[0].numpy() * np.float32(1 + 2e-7)
+            values[0] = type(values[0]).ortvalue_from_numpy(array)
+        return logits, values
+
+    assert session_of().reads_alone
+    monkeypatch.setattr(DecoderSession, "_run", wrong)
+    engine = BitsDecoder(DEMO, 2, threads=1)
+    assert (engine._session.cuts_freely, engine._session.reads_alone) == (True, False)
+    sizes.clear()
+    assert engine.bits_of(prompts) == expected
+    assert min(sizes) == 2
+
+
+def test_only_models_that_may_think_get_slots_for_it(monkeypatch):
+    spares, made = [], decoder_session.JointRows.__init__
+
+    def counted(self, session, spare, rows):
+        spares.append(spare)
+        made(self, session, spare, rows)
+
+    monkeypatch.setattr(decoder_session.JointRows, "__init__", counted)
+    for thinks in (False, True):
+        engine = BitsDecoder(DEMO, 3, threads=1)
+        monkeypatch.setattr(type(engine._prompts), "may_think", thinks)
+        engine.bits_of([[4, 5, 6]])
+    assert spares == [3, 3 + Decoding().thinking_tokens]
