@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from fairgate.domain.errors import ApplicationError, FairGateError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed, harmless, quoted
-from fairgate.io.inner_errors import InnerError, inner_error
+from fairgate.io.inner_errors import TOO_LONG, InnerError, inner_error
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import HttpClient
@@ -28,6 +28,9 @@ BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 UNSURE = frozenset({500, 502, 504, 520, 524})
 """Those that leave open whether the request was carried out."""
 RATE_LIMITED = 429
+TOO_LARGE = 413
+_REFUSED = frozenset({400, TOO_LARGE, 422})
+"""Statuses with which servers of models refuse a prompt that does not fit."""
 NOT_NOW = frozenset({RATE_LIMITED, 503, 529})
 """Those by which a server refuses whatever it is asked for the time being."""
 WINDOW = 60.0
@@ -306,11 +309,20 @@ class HttpService:
             )
         return answer
 
+    def is_too_long(self, answer: HttpAnswer | HttpError) -> bool:
+        """Tell whether a service refuses what it was sent because that is too long."""
+        if isinstance(answer, HttpError) or answer.status not in _REFUSED:
+            return False
+        words = answer.body[:2000].decode("utf-8", "replace")
+        return answer.status == TOO_LARGE or re.search(TOO_LONG, words, re.IGNORECASE) is not None
+
     def concealed(self, text: str) -> str:
         """Return a text without what the variables hold."""
         return concealed(text, self.secrets)
 
     def _hint(self, answer: HttpAnswer) -> str:
+        if TOO_LARGE in self.hints and self.is_too_long(answer):
+            return self.hints[TOO_LARGE]
         if answer.status in self.hints:
             return self.hints[answer.status]
         if answer.status in (401, 403):

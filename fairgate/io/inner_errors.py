@@ -15,6 +15,12 @@ from fairgate.domain.wording import harmless
 _MESSAGES = ("message", "msg", "status_msg", "detail", "description", "reason", "title")
 _CODES = ("code", "status", "status_code", "http_status", "type", "kind")
 _WORDS = 200
+TOO_LONG = (
+    r"context.?(?:length|size|window)|(?<!tokens is )(?<!tokens are )\btoo (?:long|large|big)\b|"
+    r"too many (?:input )?tokens|tokens?\b.{0,60}\b(?:exceed|must (?:be|have)|maximum)|"
+    r"exceeds?\b.{0,60}\btokens?\b|longer than the (?:maximum|model)|reduce the length|input length"
+)
+"""How servers of models say that a prompt does not fit."""
 _STATUSES = (
     (429, "rate.?limit|too.?many|throttl|quota|exhausted"),
     (503, "overload|unavailable|capacity|busy|warming|loading|try again"),
@@ -22,7 +28,7 @@ _STATUSES = (
     (401, "unauthori[sz]ed|authenticat|api.?key|credential"),
     (403, "permission|forbidden|not allowed"),
     (404, "not.?found|does not exist|unknown model"),
-    (413, "too (?:long|large|big)|context.?length"),
+    (413, TOO_LONG),
     (400, "invalid|bad.?request|unsupported|unprocessable|validation|missing"),
 )
 """Statuses, and the words of codes and messages that mean them; the first that fits counts."""

@@ -370,7 +370,9 @@ class ChatEndpoint:
                 "`extra_body` (`top_logprobs: 5` where a suite reads degrees and it lists fewer)",
                 403: "the key has no right to this model",
                 404: "check `base_url` (without /chat/completions) and `model`",
-                413: "the prompt is too long: lower `document_characters` or `top_k`",
+                413: "the prompt is too long for the model: shorten the text, lower "
+                "`document_characters`, `top_k` or `max_new_tokens`, or give the server a longer "
+                "context",
             },
             remedy="check the endpoint",
             lacks=lambda value: _message(value) is None,
@@ -427,7 +429,11 @@ class ChatEndpoint:
             for _ in range(self._endpoint.attempts):
                 http_request = service.send(self._url, self._body(request, messages))
                 response = yield replace(http_request, after=after)
-                answer, why_silent = self._generated(service.usable(response, turn), request, turn)
+                about = turn
+                if service.is_too_long(response):
+                    end = quoted(f"…{message[-30:]}")
+                    about = turn or f"a prompt of {len(message):,} characters that ends in {end}"
+                answer, why_silent = self._generated(service.usable(response, about), request, turn)
                 if why_silent != _NO_CONTENT:
                     break
                 after = 1.0

@@ -40,3 +40,39 @@ def test_the_same_model_has_the_same_verdicts(model, tmp_path, monkeypatch, caps
         assert code in (0, 1), capsys.readouterr().err
         found[name] = (code, record["rules"], record["measurements"])
     assert found["onnx"] == found["llama.cpp"]
+
+
+def test_a_real_server_lists_the_degrees_that_the_model_has_here(
+    model, tmp_path, monkeypatch, capsys
+):
+    """`logprobs` of llama.cpp, beside forms that are scored: the same log-odds, to a hundredth."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(REVIEWS, tmp_path / "reviews.jsonl")
+    suite = {
+        "id": "s",
+        "task": "sentiment",
+        "sources": "reviews.jsonl",
+        "perturbations": ["gender"],
+        "read": ["labels", "degrees"],
+    }
+    log_odds = {}
+    for name, generator in {
+        "onnx": {"model": "demo-slm"},
+        "llama.cpp": {"endpoint": {"base_url": model, "model": "demo-slm"}},
+    }.items():
+        parts = {"retriever": {"corpus": "demo"}, "generator": {**generator, "decoding": DECODING}}
+        policy = {"version": 1, "name": "degrees", "system": parts, "suites": [suite]}
+        gates = [{"metric": "label/log-odds", "for_each": "term", "max_abs": 0.5}]
+        (tmp_path / "degrees.yaml").write_text(json.dumps({**policy, "gates": gates}))
+        code = main(["run", "degrees.yaml", "--out", name, "--quiet"])
+        assert code in (0, 5), capsys.readouterr().err
+        lines = map(json.loads, (tmp_path / name / "executions.jsonl").read_text().splitlines())
+        log_odds[name] = {
+            row["key"]: row["degrees"]["positive"] - row["degrees"]["negative"]
+            for row in lines
+            if {"positive", "negative"} <= row.get("degrees", {}).keys() - {*row.get("at_most", ())}
+        }
+    both = log_odds["onnx"].keys() & log_odds["llama.cpp"].keys()
+    assert len(both) > 100
+    apart = [abs(log_odds["onnx"][key] - log_odds["llama.cpp"][key]) for key in both]
+    assert max(apart) < 0.01
