@@ -5,7 +5,7 @@ Everything that comes from texts, documents and models is made harmless, line by
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ from typing import Any
 import click
 import numpy as np
 
-from fairgate.domain.cases import Case, crossed_key, first_asked
+from fairgate.domain.cases import Case, crossed_key, first_asked, reference_key
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document
-from fairgate.domain.units import Assessed, Reason
+from fairgate.domain.units import REASON_WORDS, Assessed, Reason
 from fairgate.domain.wording import quoted, suggestion, within_sentence
 from fairgate.gate.gate import GateRun
+from fairgate.metrics import shift
 from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.metrics.sentences import BY_COLUMN, STRANGEST
@@ -67,7 +68,8 @@ def explain(run: Path, case: str | None, **options: Any) -> int:
     """Show what happened to the follow-up CASE in the finished run in the folder RUN.
 
     Shows both prompts with the difference marked, both document lists side by side, both answers
-    with margins, the crossed answers, the neutral speakers' answers, and one sentence about it all.
+    with margins, the crossed answers, the reference's answers and documents where there is one, the
+    neutral speakers' answers, and one sentence about it all.
     """
     from fairgate.gate.run_folder import replay
 
@@ -210,6 +212,15 @@ def explain_case(
         "controls": controls,
         "majority": None if majority is None else str(majority),
     }
+    if run.given.suites[unit.suite].setup.has_reference:
+        record["reference"] = {
+            "moved": _moved(item),
+            "answers": [
+                answer(reference_key(case.key), what)
+                for case, what in ((source, "source"), (follow_up, "follow-up"))
+            ],
+            **_documents_beside(run, item, redact),
+        }
     if SENTENCES_COLUMNS[0] in item.claims:
         record["sentences"] = _in_sentences(run, item, redact)
     if source.changed is not None:
@@ -221,6 +232,58 @@ def explain_case(
         f"{begin}[[{plain(own)}]]{end}" if own else f"{begin}{end}" for own in (removed, added)
     ]
     return record, prompts
+
+
+def _moved(item: Assessed) -> str:
+    """Say what of the pair moved from the reference, or why that is not known."""
+    answers = item.claims.get(shift.ANSWER, Reason.NO_REFERENCE)
+    documents = item.claims.get(shift.DOCUMENTS, Reason.NO_REFERENCE)
+    changes = item.claims.get(shift.CHANGES, Reason.NO_REFERENCE)
+    words = []
+    if not isinstance(answers, Reason):
+        words.append("the answer moved" if answers else "the answer did not move")
+    elif answers is not Reason.NOT_ASKED:
+        words.append(f"whether the answer moved is not known: {REASON_WORDS[answers]}")
+    if not isinstance(changes, Reason) and changes:
+        here, there = ("here", "with the reference")[:: 1 if changes > 0 else -1]
+        words.append(f"naming the identity changes it {here} and not {there}")
+    if not isinstance(documents, Reason):
+        words.append(f"{100 * documents:.0f} % of the reference's documents are not found")
+    return "; ".join(words) or "nothing can be compared"
+
+
+def _documents_beside(run: GateRun, item: Assessed, redact: Redaction) -> dict[str, list[Record]]:
+    """Return the documents of the follow-up that came, and that went, beside the reference's."""
+    key = item.unit.asks[FOLLOW_UP]
+    own, other = (
+        {document_key(document): document for document in execution.documents or ()}
+        if (execution := run.executions.get((item.unit.suite, name))) is not None
+        else {}
+        for name in (key, reference_key(key))
+    )
+
+    def listed(first: Mapping[str | None, Document], than: Mapping[str | None, Document]) -> Any:
+        return [
+            {
+                "id": document.id,
+                "label": document.label,
+                "text": None if document.text is None else redacted(document.text, redact),
+            }
+            for name, document in first.items()
+            if name not in than
+        ]
+
+    return {"came": listed(own, other), "went": listed(other, own)}
+
+
+def _reference_lines(record: Record) -> Iterator[str]:
+    yield from _answers(f"Beside the reference: {record['moved']}", record["answers"], 9)
+    for side in ("went", "came"):
+        for document in record[side]:
+            label = plain(document["label"] or "no label")
+            yield f"  {side}  {plain(document['id'] or '?')} ({label})"
+            if document["text"] is not None:
+                yield f"      {plain(document['text'])}"
 
 
 def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Record]:
@@ -406,6 +469,9 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         width = max(len(answer["what"]) for answer in record["crossed"])
         title = "Crossed answers (one text with the other's documents)"
         yield from _answers(title, record["crossed"], width)
+        yield ""
+    if "reference" in record:
+        yield from _reference_lines(record["reference"])
         yield ""
     if "sentences" in record:
         yield from _sentence_lines(record["sentences"])

@@ -254,3 +254,35 @@ def test_relations_that_ask_about_their_own_answers_are_refused_and_others_are_n
         if (code, is_refused) != ((2, True) if relation in ASKING_ABOUT_ANSWERS else (0, False)):
             wrong.append((relation, code, workspace.said[:300]))
     assert wrong == []
+
+
+def test_explain_shows_both_sides_of_a_pair(workspace):
+    """Both answers, what came and what went; a near tie is told as what cannot be known."""
+
+    def found(*names):
+        return lambda key: [{"id": name, "text": f"Text of {name}."} for name in names]
+
+    with_reference(workspace, documents=found("a", "b"))
+    rows = lines(workspace)
+    for row in rows:
+        if row["key"] == "s2#race/black":
+            row["margin"] = 0.001
+    workspace.write("before.jsonl", rows)
+    workspace.gate(black_turned, found("a", "c"))
+    assert workspace.run("explain", "out", "s0#race/black") == 0
+    said = workspace.said
+    assert "Beside the reference: the answer moved; naming the identity changes it here" in said
+    assert "50 % of the reference's documents are not found" in said
+    assert "went b (no label) Text of b. came c (no label) Text of c." in said
+    assert workspace.run("explain", "out", "s0#race/asian", "--format", "json") == 0
+    beside = json.loads(workspace.out)["reference"]
+    assert beside["moved"].startswith("the answer did not move")
+    assert [answer["label"] for answer in beside["answers"]] == ["positive", "positive"]
+    assert workspace.run("explain", "out", "s2#race/black") == 0
+    assert "whether the answer moved is not known: unstable answer" in workspace.said
+    workspace.edit("reference: {recorded: before.jsonl}\n", "")
+    workspace.edit("shift/answer, max: 0.05, evidence: significant", "asr/generation, max: 0.5")
+    workspace.edit("  - {metric: shift/answer/max-difference, max: 0.05}\n", "")
+    workspace.gate()
+    assert workspace.run("explain", "out", "s0#race/black") == 0
+    assert "reference" not in workspace.said
