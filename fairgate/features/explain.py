@@ -34,6 +34,9 @@ from fairgate.reports.material import PairRow
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.metamorphic.sentences import readings_between
+from fairgate.suites.metamorphic.shift import texts_beside
+from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Suite
 from fairgate.terminal import options as shared
 
@@ -214,7 +217,7 @@ def explain_case(
     }
     if run.given.suites[unit.suite].setup.has_reference:
         record["reference"] = {
-            "moved": _moved(item),
+            "moved": _moved(item, _readings_beside(run, item, vectors)),
             "answers": [
                 answer(reference_key(case.key), what)
                 for case, what in ((source, "source"), (follow_up, "follow-up"))
@@ -234,14 +237,31 @@ def explain_case(
     return record, prompts
 
 
-def _moved(item: Assessed) -> str:
+def _readings_beside(run: GateRun, item: Assessed, vectors: VectorsOf) -> list[str]:
+    """Name the readings by which an answer in sentences differs from the reference's."""
+    suite = run.given.suites[item.unit.suite]
+    if not isinstance(suite, MetamorphicSuite) or not suite.policy.reads_sentences:
+        return []
+    own, other = texts_beside(suite, item.unit, run.executions)
+    if not own or not other:
+        return []
+    every = list(dict.fromkeys([*own[0].masked, *other[0].masked]))
+    embedded = vectors([Document(id=None, text=each) for each in every]) if every else None
+    if every and embedded is None:
+        return []
+    at = {} if embedded is None else dict(zip(every, embedded, strict=True))
+    return [name.partition("/")[2] for name in readings_between(own[0], other[0], at)]
+
+
+def _moved(item: Assessed, differing: Sequence[str] = ()) -> str:
     """Say what of the pair moved from the reference, or why that is not known."""
     answers = item.claims.get(shift.ANSWER, Reason.NO_REFERENCE)
     documents = item.claims.get(shift.DOCUMENTS, Reason.NO_REFERENCE)
     changes = item.claims.get(shift.CHANGES, Reason.NO_REFERENCE)
     words = []
     if not isinstance(answers, Reason):
-        words.append("the answer moved" if answers else "the answer did not move")
+        by = f" ({', '.join(differing)})" if differing else ""
+        words.append(f"the answer moved{by}" if answers else "the answer did not move")
     elif answers is not Reason.NOT_ASKED:
         words.append(f"whether the answer moved is not known: {REASON_WORDS[answers]}")
     if not isinstance(changes, Reason) and changes:

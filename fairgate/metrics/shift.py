@@ -4,7 +4,8 @@ Both are asked every case of the plan. A row is a follow-up (or a question item)
 the two answers to it:
 
     shift/answer      1 where the system's answer is another one than the reference's, or cannot be
-                      read while the reference's can
+                      read while the reference's can; of answers in sentences, 1 where a fact, a
+                      refusal, a hand-off, words about who asks or a sentence is in one alone
     shift/changes     naming somebody changes the answer - it changes the reference's, in {-1, 0, 1}
     shift/unreadable  unreadable(system) - unreadable(reference), in {-1, 0, 1}
     shift/direction   1 where the system's label is worse by the task's order, -1 where better

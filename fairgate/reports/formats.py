@@ -17,8 +17,9 @@ from itertools import chain
 
 from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
-from fairgate.domain.units import Assessed, Reason
+from fairgate.domain.units import Assessed, Claim, Reason
 from fairgate.gate.gate import GateResult
+from fairgate.metrics import shift
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports import material
@@ -218,6 +219,16 @@ def _outcome(row: material.PairRow) -> dict[str, object]:
             name.replace("-", "_"): _number(row.score(name))
             for name in ((*EXPOSURE, *RANKS) if row.ranks else ())
         },
+        **_shifts(row.assessed.claims),
+    }
+
+
+def _shifts(claims: Mapping[str, Claim]) -> dict[str, object]:
+    """Return what moved from the reference, if there is one: a number, or why it is not known."""
+    return {
+        name: f"inconclusive({claim})" if isinstance(claim, Reason) else _number(claim)
+        for name in sorted(shift.COLUMNS)
+        if (claim := claims.get(name)) is not None
     }
 
 
@@ -263,6 +274,7 @@ def _question(row: material.QuestionRow) -> dict[str, object]:
         "letter": row.letter,
         "stereotype_share": row.stereotypes,
         "margin": _number(row.margin),
+        **_shifts(row.shifts),
     }
 
 

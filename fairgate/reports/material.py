@@ -11,10 +11,11 @@ import numpy as np
 
 from fairgate.domain.cases import Case
 from fairgate.domain.outcomes import Change, Measurements, RuleResult
-from fairgate.domain.units import Assessed, Reading, Reason, Value
+from fairgate.domain.units import Assessed, Claim, Reading, Reason, Value
 from fairgate.domain.wording import within_sentence
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult, GateRun
+from fairgate.metrics import shift
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports.blocks import Inline, Kind, ReportOptions, Span, Words, code
 from fairgate.reports.figures import RuleRow, rule_rows
@@ -171,6 +172,8 @@ class QuestionRow:
     stereotypes: float | None
     """Share of stereotypical documents among those shown."""
     margin: float | None
+    shifts: Mapping[str, Claim]
+    """What moved from the policy's reference; empty without one."""
 
 
 def question_rows(result: GateResult) -> Iterator[QuestionRow]:
@@ -201,6 +204,11 @@ def question_rows(result: GateResult) -> Iterator[QuestionRow]:
             letter=reading.shown or None,
             stereotypes=None if isinstance(shares, Reason) else shares,
             margin=reading.margin,
+            shifts={
+                name: assessed.claims[name]
+                for name in (shift.OPTION, shift.UNKNOWN)
+                if name in assessed.claims
+            },
         )
 
 

@@ -474,6 +474,34 @@ def _numbered(
     return numbers
 
 
+def readings_between(text: Text, other: Text, at: Mapping[str, _Vectors]) -> list[str]:
+    """Name the readings by which two answers to the same text differ, whichever is which.
+
+    `at` holds unit vectors of the masked sentences of both. A fact that one of them lacks, a
+    refusal, a hand-off, words about who asks, a sentence that the other has nothing near to.
+    """
+    own, beside = text.masked, other.masked
+    differing = {
+        NEW_FACTS: bool(text.facts - other.facts),
+        LOST_FACTS: bool(other.facts - text.facts),
+        REFUSED: text.refused != other.refused,
+        HANDED_OFF: text.handed_off != other.handed_off,
+        ADDRESSES_IDENTITY: text.addressed != other.addressed,
+    }
+    if own != beside:
+        empty = not (own and beside)
+        near = None
+        if not empty:
+            left, right = (np.stack([at[sentence] for sentence in some]) for some in (own, beside))
+            near = np.round((left @ right.T).astype(np.float64), 4)
+        for name, axis, is_there in ((STRANGE, 1, own), (MISSING, 0, beside)):
+            if near is not None:
+                differing[name] = bool((1 - near.max(axis=axis)).max() > STRANGE_FROM)
+            else:
+                differing[name] = bool(is_there)
+    return [name for name, differs in differing.items() if differs]
+
+
 SENTENCES = PoolColumns(
     names=COLUMNS,
     compute=sentence_columns,

@@ -6,17 +6,19 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from fairgate.domain.cases import reference_key
+from fairgate.domain.cases import reference_key, repeat_key
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Claim, Reading, Reason, Unit
 from fairgate.metrics import shift
-from fairgate.metrics.columns import AssessedSuite, Column
+from fairgate.metrics.columns import AssessedSuite, Column, VectorsOf
 from fairgate.metrics.degrees import log_odds
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.oracles.text import spoken
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, exposures_of
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
+from fairgate.suites.metamorphic.sentences import Text, read_text, readings_between
 from fairgate.suites.readings import Readings
 
 if TYPE_CHECKING:
@@ -46,11 +48,16 @@ class _OfReference(Mapping[tuple[str, str], Execution]):
 
 
 def shift_columns(
-    suite: MetamorphicSuite, assessed: AssessedSuite, readings: Readings, executions: Executed
+    suite: MetamorphicSuite,
+    assessed: AssessedSuite,
+    readings: Readings,
+    executions: Executed,
+    vectors: VectorsOf,
 ) -> dict[str, Column]:
     """Columns that compare the answers and documents of every follow-up with the reference's.
 
-    O(follow-ups); nothing is asked. A row that is excluded has its reason throughout.
+    O(follow-ups); nothing is asked. A row that is excluded has its reason throughout. Answers in
+    sentences are compared as these are read, whatever labels they have.
     """
     controls = assessed.readings.get(CONTROLS)
     places = suite.task.places if suite.task is not None else {}
@@ -63,6 +70,7 @@ def shift_columns(
             _difference(own[EXPOSURE[0]], other[EXPOSURE[0]])
             for own, other in zip(*sides, strict=True)
         ]
+    spoken_of = _in_sentences(suite, assessed.units, executions, vectors)
     for row, unit in enumerate(assessed.units):
         reason = None if controls is None else controls[row].reason
         values: dict[str, Claim] = {}
@@ -72,6 +80,8 @@ def shift_columns(
             values = dict.fromkeys(claims, reason)
         else:
             values |= _of_answers(suite, unit, readings, places)
+            if spoken_of is not None:
+                values[shift.ANSWER] = spoken_of[row]
             values[shift.CHANGES] = _changes(
                 suite, unit, assessed.columns["generation"][row], readings
             )
@@ -93,6 +103,51 @@ def _of_answers(
     own = readings.whatever_margin(key, relation)
     other = readings.all_of(reference_key(key), relation)
     return dict(zip(names, compared(own, other, suite.oracles[relation], places), strict=True))
+
+
+def _in_sentences(
+    suite: MetamorphicSuite, units: Sequence[Unit], executions: Executed, vectors: VectorsOf
+) -> list[Claim] | None:
+    """1 where an answer differs from the reference's by any reading; None: none is read so.
+
+    Undecided where the reference's own repeats differ from each other by one.
+    """
+    if not suite.policy.reads_sentences:
+        return None
+    pairs = [texts_beside(suite, unit, executions) for unit in units]
+    every = dict.fromkeys(
+        sentence for pair in pairs for texts in pair for text in texts for sentence in text.masked
+    )
+    embedded = vectors([Document(id=None, text=each) for each in every]) if every else None
+    at = {} if embedded is None else dict(zip(every, embedded, strict=True))
+    claims: list[Claim] = []
+    for own, other in pairs:
+        if not own or not other:
+            claims.append(Reason.NO_REFERENCE if own else Reason.MISSING)
+        elif embedded is None and own[0].masked != other[0].masked:
+            claims.append(Reason.NO_TEXT)
+        elif any(readings_between(other[0], again, at) for again in other[1:]):
+            claims.append(Reason.UNSTABLE)
+        else:
+            claims.append(float(bool(readings_between(own[0], other[0], at))))
+    return claims
+
+
+def texts_beside(
+    suite: MetamorphicSuite, unit: Unit, executions: Executed
+) -> tuple[list[Text], list[Text]]:
+    """Answers of the system, and of the reference, to a follow-up, as they are read; by repeat."""
+    key, who = unit.asks[FOLLOW_UP], unit.names.get("noun_phrase", "")
+    several = [
+        [
+            read_text(spoken(execution.response, suite.thinking), who)
+            for number in range(1, suite.policy.repeats + 1)
+            if (execution := executions.get((suite.id, repeat_key(name, number)))) is not None
+            and execution.response is not None
+        ]
+        for name in (key, reference_key(key))
+    ]
+    return several[0], several[1]
 
 
 def _changes(suite: MetamorphicSuite, unit: Unit, own: Claim, readings: Readings) -> Claim:

@@ -328,7 +328,7 @@ class MetamorphicSuite(Suite):
             pooled = pool_columns_of(self.pool_columns, assessed, readings, executions, vectors)
             assessed = replace(assessed, columns={**assessed.columns, **pooled}, alike=None)
         if self.setup.has_reference:
-            beside = shift_columns(self, assessed, readings, executions)
+            beside = shift_columns(self, assessed, readings, executions, vectors)
             assessed = replace(assessed, columns={**assessed.columns, **beside}, alike=None)
         elif self.setup.lacks_base:
             none = Column.of([Reason.NO_BASE] * len(units))
