@@ -9,6 +9,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,10 @@ _DIFFERENCES = 20
 _PLAIN = {"recorded": "recorded answers"}
 """Parts under test as sentences name them."""
 _FAILED = 6
-"""Identities or slices that are named of each further metric that failed."""
+"""Identities that a title names, and waived failures."""
 _BETTER = 3
+_ALSO = 3
+"""Further failures that the first sentences name."""
 _COUNTED = {
     Outcome.FAIL: "failed",
     Outcome.INCONCLUSIVE: "inconclusive",
@@ -87,7 +90,7 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
         standing=standing(material),
         rules=material.rules,
         sections=[section for build in (*SECTIONS, *of_features) for section in build(material)],
-        overview=overview(material),
+        overview=overview(material, news.improved),
         examples=cases.case_items(material, 3),
         examples_title=cases.title_of_cases(material),
         alerts=rule_rows([alert.rule for alert in affected.alerts(result)]),
@@ -380,32 +383,30 @@ def _better(news: News) -> blocks.Words:
 
 
 def _failed_too(material: Material) -> blocks.Words:
-    """Return for whom every further rule failed, rules of one metric together."""
-    by_metric: dict[tuple[str, str], dict[tuple[str, str, str], None]] = {}
+    """Return which further rules failed, and for whom: a few, those of one metric together."""
+    entries: dict[tuple[str, str, str, str], None] = {}
     for rule in affected.failed_rules(material.result)[1:]:
-        who = by_metric.setdefault((rule.metric, rule.suite), {})
         value = figures.value(rule.value, rule.metric)
         value = "fewer cases decided" if affected.is_undecided(rule) else value
-        terms = [
-            (material.person(rule.suite, term), amount)
-            for term, amount in affected.failed_terms(material, rule)
-        ]
         inside = [f"{part} {level}" for part, level in rule.where.items() if part != "term"]
-        if affected.names_identities(rule) and terms:
-            who |= {(", ".join([term, *inside]), amount, ""): None for term, amount in terms}
-        else:
-            who[", ".join(inside), value, terms[0][0] if terms else ""] = None
+        terms = affected.failed_terms(material, rule) if affected.names_identities(rule) else []
+        people = [([material.person(rule.suite, term)], amount) for term, amount in terms]
+        entries |= {
+            (rule.metric, rule.suite, ", ".join([*who, *inside]), amount): None
+            for who, amount in people or [([], value)]
+        }
     parts: list[Inline] = []
-    for (metric, _), rows in by_metric.items():
-        between = ": " if next(iter(rows), ("",))[0] else " "
-        parts_of_metric: list[Inline] = []
-        for part, value, most in list(rows)[:_FAILED]:
-            of_whom: blocks.Words = [name(part, Tone.STRONG), " "] if part else []
-            worst: blocks.Words = [", most for ", name(most, Tone.STRONG)] if most else []
-            parts_of_metric.append([*of_whom, "(", figure(value), *worst, ")"])
-        more = [f" and {len(rows) - _FAILED} more"] if len(rows) > _FAILED else []
-        parts.append([figures.title(metric), between, *joined(parts_of_metric), *more])
-    return [" Other failures are ", *joined(parts, "; "), "."] if parts else []
+    for (metric, _), rows in groupby(islice(entries, _ALSO), key=lambda entry: entry[:2]):
+        first = next(rows)
+        amounts: list[Inline] = []
+        for _, _, who, amount in (first, *rows):
+            of_whom: blocks.Words = [name(who, Tone.STRONG), " "] if who else []
+            amounts.append([*of_whom, "(", figure(amount), ")"])
+        between = ": " if first[2] else " "
+        parts.append([figures.title(metric), between, *joined(amounts)])
+    more = len(entries) - _ALSO
+    rest = [f", and {more} more"] if more > 0 else []
+    return [" Also failed: ", *joined(parts, "; "), *rest, "."] if parts else []
 
 
 def example(material: Material) -> Inline:

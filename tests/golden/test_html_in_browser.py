@@ -213,9 +213,9 @@ def test_a_key_that_two_suites_have_opens_and_links_one_case(made, tmp_path):
     assert other == [True, False]
 
 
-def _framed(page):
+def _framed(page, height=740):
     """Return a page that holds the page at a phone's width; a window does not get so narrow."""
-    frame = f"<iframe title=phone width={PHONE} height=740 style='border:0' srcdoc='{{}}'></iframe>"
+    frame = f"<iframe title=phone width={PHONE} height={height} style='border:0' srcdoc='{{}}'></iframe>"
     return "<!doctype html><pre id=result></pre>" + frame.format(html.escape(page))
 
 
@@ -260,3 +260,32 @@ def test_a_page_that_fetches_or_is_too_wide_is_seen(tmp_path):
     found = _examined(_page().replace("</main>", f"{part}</main>"), tmp_path, width=PHONE)
     assert found["fetched"] == [address]
     assert found["too_wide"] > 0
+
+
+FOLLOW_LINKS = """
+const links = [...document.querySelectorAll('nav a')];
+const out = [];
+const pause = () => new Promise((done) => setTimeout(done, 120));
+addEventListener('load', async () => {
+  for (const link of links) {
+    document.getElementById(link.hash.slice(1)).scrollIntoView();
+    dispatchEvent(new Event('scroll')); // without a screen there are no frames that tell it
+    await pause();
+    const current = document.querySelector('nav a[aria-current]');
+    const [strip, box] = [link.closest('nav'), link].map((one) => one.getBoundingClientRect());
+    const atEnd = scrollY + innerHeight >= document.documentElement.scrollHeight - 1;
+    out.push([link.hash, current === link || atEnd,
+              current !== link || (box.left >= strip.left - 1 && box.right <= strip.right + 1)]);
+  }
+  parent.document.getElementById('result').textContent = JSON.stringify(out);
+});
+"""
+
+
+@pytest.mark.parametrize("height", [740, 390, 320])
+@pytest.mark.parametrize("name", ["regression", "social-bias"])
+def test_the_chapter_in_view_is_marked_and_its_link_is_visible(name, height, tmp_path):
+    page = _framed(_with_script(_page(name), FOLLOW_LINKS), height)
+    links = _result(_opened(page, tmp_path, f"--window-size={DESK},900")[0])
+    assert len(links) > 3
+    assert [link for link in links if not all(link)] == []

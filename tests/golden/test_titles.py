@@ -128,7 +128,7 @@ def test_title_and_first_sentence_are_about_the_same_rule(data):
     outcome, code = decide(rules, run.result.evidence, ())
     run = having(run, rules=rules, identities=found, outcome=outcome, exit_code=code)
     view = view_of(run)
-    title, sentence = said(view.title), said(view.lead).partition(" Other failures are ")[0]
+    title, sentence = said(view.title), said(view.lead).partition(" Also failed: ")[0]
     in_title, in_lead = ([who for who in WHO.values() if who in text] for text in (title, sentence))
     leads = leading(run.result)
     is_of_one = BY_ID[leads.metric].compares_terms or "term" in leads.where

@@ -666,7 +666,8 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
     neutral = now.get(f"{metric}/control", suite)
     if neutral is not None and neutral.value is not None:
         rows.append(row(control_words(material, suite), neutral, RowKind.REFERENCE))
-    heads = [Column(head="changed", is_number=True)]
+    # The rate says it too, and a telephone has room for one more column.
+    heads = [Column(head="changed", is_number=True, is_wide=has_documents or has_direction)]
     heads += [Column(head="changed against no speaker", is_number=True, is_wide=True)]
     heads += [Column(head=SAME_DOCUMENTS, is_number=True)] if has_documents else []
     heads += [Column(head="worse less better", is_number=True)] if has_direction else []

@@ -36,14 +36,18 @@ class News:
 
     better: Sequence[Inline] = ()
     is_unchanged: bool = False
+    improved: Sequence[Slice] = ()
+    """What these are about, in their order."""
 
 
 def news(material: Material) -> News:
     """Return the improvements since the baseline, or that nothing changed."""
     if material.result.outcome is not Outcome.PASS:
         return News()
-    unchanged = is_unchanged(material)
-    return News([] if unchanged else improvements(material), unchanged)
+    if is_unchanged(material):
+        return News(is_unchanged=True)
+    better = improvements(material)
+    return News(list(better.values()), improved=list(better))
 
 
 def is_unchanged(material: Material) -> bool:
@@ -66,21 +70,21 @@ def is_unchanged(material: Material) -> bool:
     return bool(material.run.tables)
 
 
-def improvements(material: Material) -> list[Words]:
-    """Return the values that are better by more than chance, identities first.
+def improvements(material: Material) -> dict[Slice, Words]:
+    """Return the values that are better by more than chance, identities first, in words.
 
     By the gate's own evidence: the range of a rule's change or, of identities that no rule
     compares, likely ranges that lie apart on the same cases.
     """
     overlap, then = material.result.overlap, material.beside.values
     if overlap is None or overlap.incompatible or not material.beside.is_baseline:
-        return []
+        return {}
     moved: dict[Slice, tuple[RuleResult | Measurement, float, float]] = {
         slice_of(rule.metric, rule.suite, rule.where): (rule, change.base, change.now)
         for rule in material.result.rules
         if (change := rule.change) and change.upper < 0 and rule.outcome is Outcome.PASS
     }
-    again: list[Words] = []
+    again: dict[Slice, Words] = {}
     for suite in pair_suites(material.result):
         metric, sources = main_metric(material, suite), sources_of(material, suite)
         terms = material.now.by(metric, suite, "term") if not overlap.new else ()
@@ -90,15 +94,17 @@ def improvements(material: Material) -> list[Words]:
                 ends = was.value or 0.0, now.value or 0.0
                 moved.setdefault(slice_of(metric, suite, now.where), (now, *ends))
         for term in _alike_again(material, suite):
-            if moved.pop(slice_of(OVERLAP.id, suite, {"term": term}), None):
+            place = slice_of(OVERLAP.id, suite, {"term": term})
+            if moved.pop(place, None):
                 who = name(material.person(suite, term), Tone.STRONG)
-                again.append(["retrieval no longer differs for ", who])
+                again[place] = ["retrieval no longer differs for ", who]
     ranked = sorted(
-        moved.values(), key=lambda entry: ("term" not in entry[0].where, entry[2] - entry[1])
+        moved.items(),
+        key=lambda entry: ("term" not in entry[1][0].where, entry[1][2] - entry[1][1]),
     )
-    about = [_words(material, *entry) for entry in ranked]
-    many = sum("term" in entry.where for entry, *_ in ranked)
-    return [*about[:many], *again, *about[many:]]
+    about = {place: _words(material, *entry) for place, entry in ranked}
+    people = {place: words for place, words in about.items() if "term" in moved[place][0].where}
+    return people | again | about
 
 
 def _words(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from fairgate.domain.outcomes import Measurement, RuleResult
+from fairgate.domain.outcomes import Measurement, RuleResult, Slice
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
@@ -24,8 +24,11 @@ Where = Mapping[str, str]
 _Slice = frozenset[tuple[str, str]]
 
 
-def overview(material: Material) -> list[Block]:
-    """Return a picture of each suite that the page has room for."""
+def overview(material: Material, improved: Sequence[Slice] = ()) -> list[Block]:
+    """Return a picture of each suite that the page has room for.
+
+    `improved`: what a run that passes says is better than in the baseline.
+    """
     leads = affected.leading(material.result)
     pairs, questions = pair_suites(material.result), question_suites(material.result)
     pictures = [
@@ -34,7 +37,7 @@ def overview(material: Material) -> list[Block]:
     ]
     drawn = [picture for picture in pictures if picture is not None]
     drawn.sort(key=lambda picture: leads is None or picture.suite != leads.suite)
-    return [picture.drawn() for picture in islice(drawn, _SUITES)]
+    return [picture.drawn(improved) for picture in islice(drawn, _SUITES)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,18 +52,21 @@ class _Picture:
     panels: Mapping[str, Panel]
     """By the metric that it shows; slices are ordered by the first one."""
 
-    def drawn(self) -> Overview:
-        """Return the block: for whom a rule failed first, then whoever fares worst."""
+    def drawn(self, improved: Sequence[Slice]) -> Overview:
+        """Return the block: for whom a rule failed or what improved, then whoever fares worst."""
         material, suite = self.material, self.suite
         failures = self._failed()
         failed = {where: number for number, where in enumerate(failures)}
+        news = [where for _, about, where in improved if about == suite]
         first, *_ = self.panels
 
-        def rank(where: Where) -> tuple[int, float]:
+        def rank(where: Where) -> tuple[int, int, float]:
+            levels = frozenset(where.items())
             measured = material.now.get(first, suite, where)
             is_measured = measured is not None and measured.value is not None
             bad = affected.badness(measured) if is_measured and measured else -1.0
-            return failed.get(frozenset(where.items()), len(failed)), -bad
+            place = news.index(levels) if levels in news else len(news)
+            return failed.get(levels, len(failed)), place, -bad
 
         slices = sorted(self.slices, key=rank)
         return Overview(

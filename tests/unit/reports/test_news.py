@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 from fakes.planted import Bench, Plant, policy_of
 
@@ -98,3 +101,40 @@ def test_the_title_names_whom_every_failed_rule_is_about_answers_and_documents_a
     assert "a woman" in answers
     assert documents.startswith("; an elderly person")
     assert documents.endswith(" (documents),")
+
+
+@pytest.mark.parametrize(
+    ("now", "base", "who"),
+    [
+        (Plant(biased={"A man": 0.1}), HARSH, ["A woman", "A man"]),
+        (Plant(biased={"A man": 0.05}), APART, ["An elderly person", "A man"]),
+        (
+            Plant(biased={"A man": 0.05}),
+            Plant(biased={"A woman": 0.3, "An elderly person": 0.6}),
+            ["An elderly person", "A woman", "A man"],
+        ),
+    ],
+)
+def test_who_fares_better_stands_first_in_the_picture(now, base, who):
+    view = shown(now, base)
+    assert view.is_better
+    assert [said(row.name) for row in view.overview[0].rows[: len(who)]] == who
+
+
+def test_further_failures_take_a_short_sentence_however_many_there_are():
+    bench = replace(
+        BENCH,
+        policy=policy_of(
+            gates=(
+                {"metric": "asr/generation", "for_each": "term", "max": 0.05},
+                {"metric": "asr/generation/controlled", "for_each": "term", "max": 0.05},
+                {"metric": "asr/generation/controlled", "for_each": "category", "max": 0.05},
+            )
+        ),
+    )
+    everybody = dict.fromkeys(("A woman", "A man", "An elderly person", "A young person"), 0.6)
+    view = present(bench.run(Plant(biased=everybody)), ReportOptions(run_path="runs/r"))
+    _, _, sentence = said(view.lead).partition(" Also failed: ")
+    assert sentence.count("(") == 3
+    assert re.search(r"\), and \d+ more\.$", sentence), sentence
+    assert len(sentence) < 200

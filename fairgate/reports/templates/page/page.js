@@ -52,15 +52,22 @@
   addEventListener("hashchange", follow);
   browsers.find((one) => one.linked)?.host.scrollIntoView();
 
-  const links = new Map([...document.querySelectorAll("nav a")].map((one) => [one.hash.slice(1), one]));
-  const seen = new Set();
-  const watcher = new IntersectionObserver((changes) => {
-    for (const change of changes) seen[change.isIntersecting ? "add" : "delete"](change.target.id);
-    const first = [...links.keys()].find((id) => seen.has(id));
-    for (const [id, one] of links) {
-      if (id === first) one.setAttribute("aria-current", "true");
-      else one.removeAttribute("aria-current");
-    }
-  }, { rootMargin: "-15% 0px -60% 0px" });
-  document.querySelectorAll(".chapter").forEach((chapter) => watcher.observe(chapter));
+  const links = [...document.querySelectorAll("nav a")];
+  const chapters = links.map((one) => document.getElementById(one.hash.slice(1)));
+  const strip = document.querySelector("nav");
+  const mark = () => {
+    const root = document.documentElement;
+    const line = parseFloat(getComputedStyle(root).scrollPaddingTop) + 12;
+    const isEnd = scrollY > 0 && innerHeight + scrollY >= root.scrollHeight - 1;
+    const begun = chapters.filter((one) => one.getBoundingClientRect().top <= line).length;
+    const current = links[isEnd ? links.length - 1 : Math.max(0, begun - 1)];
+    if (!current || current.hasAttribute("aria-current")) return;
+    links.forEach((one) => one.removeAttribute("aria-current"));
+    current.setAttribute("aria-current", "true");
+    // On a narrow screen the strip of links scrolls.
+    strip.scrollLeft = current.offsetLeft - strip.offsetLeft - (strip.clientWidth - current.offsetWidth) / 2;
+  };
+  addEventListener("scroll", mark, { passive: true });
+  addEventListener("resize", mark);
+  mark();
 })();
