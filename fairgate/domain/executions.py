@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from fairgate.domain.degrees import Degrees
 from fairgate.domain.wording import quoted
 
-Name = TypeVar("Name")
+KeyType = TypeVar("KeyType")
 Thing = TypeVar("Thing")
 
 MOST_SHARED = 200_000
@@ -49,7 +49,7 @@ class SharedDocuments:
         return kept(self._lists, shared, shared, MOST_SHARED)
 
 
-def kept(stored: dict[Name, Thing], name: Name, thing: Thing, most: int) -> Thing:
+def kept(stored: dict[KeyType, Thing], name: KeyType, thing: Thing, most: int) -> Thing:
     """Return the entry of that name; a new one is stored while there are fewer than `most`."""
     return stored.setdefault(name, thing) if len(stored) < most else stored.get(name, thing)
 

@@ -72,7 +72,7 @@ class Check:
     """Whether it fails by an estimate that chance alone could have put beyond the bound."""
 
 
-Span = LikelyRange | tuple[float, float] | None
+ValueRange = LikelyRange | tuple[float, float] | None
 """What chance leaves open of a value, or what is possible where no interval can be made."""
 
 
@@ -113,7 +113,7 @@ def judge_bounds(
     metric, evidence = rule.metric, rule.gate.evidence
     has_none = evidence == "interval" and measured.interval is None
     is_significant = evidence == "significant" and not metric.compares_terms
-    span: Span = None
+    span: ValueRange = None
     if metric.column in table.values and (has_none or is_significant):
         if has_none:
             observed = observe(metric, table, rule.where)
@@ -190,7 +190,7 @@ def range_of(metric: Metric, observed: Observations, *, confidence: float) -> Li
 
 
 def check_bounds(
-    gate: GatePolicy, measured: Measurement, metric: Metric, span: Span = None
+    gate: GatePolicy, measured: Measurement, metric: Metric, span: ValueRange = None
 ) -> list[Check]:
     """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
 
@@ -240,7 +240,12 @@ def _told_apart(number: float, limit: float, metric: Metric) -> tuple[str, str]:
 
 
 def _check(
-    kind: BoundKind, bound: float, measured: Measurement, evidence: str, metric: Metric, span: Span
+    kind: BoundKind,
+    bound: float,
+    measured: Measurement,
+    evidence: str,
+    metric: Metric,
+    span: ValueRange,
 ) -> Check:
     value, interval = measured.value or 0.0, measured.interval
     if evidence == "significant":

@@ -56,7 +56,7 @@ from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment
 from fairgate.policy.checks import missing_programs
 from fairgate.policy.parse import problem
-from fairgate.policy.yaml_text import Fault, read_yaml_file
+from fairgate.policy.yaml_text import YamlFault, read_yaml_file
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.reference import ReferencedSystem, reference_of
@@ -538,7 +538,7 @@ def examine(
         raise PolicyError(problems)
     policy = parsed.policy
     notes_on_files: list[Finding] = []
-    lacking: list[Fault] = []
+    lacking: list[YamlFault] = []
     asked_plan = None if loaded is None else loaded.plan
     for name, part, its_runtime in systems_of(parsed, runtime):
         findings = list(part.examined(asked_plan, its_runtime))

@@ -30,7 +30,7 @@ from fairgate.metrics.degrees import METRICS as DEGREES
 from fairgate.metrics.direction import DIRECTION
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import Fault, Where, YamlDocument, load_yaml, read_yaml_file
+from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
 from fairgate.relations.oracles.judge import INSTRUCTIONS, JUDGE_RULE, PromptKind, kind_of_prompt
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import JudgeSetup, Setup, Suite
@@ -195,7 +195,7 @@ _NEEDED = {
 """By metric: what a suite without its column lacks."""
 
 
-def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
+def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFault]:
     """Yield every gate on a metric of `_NEEDED` in a suite that does not have its column."""
     for position, gate in enumerate(policy.gates):
         for metric, needed in _NEEDED.items():
@@ -208,7 +208,7 @@ def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fau
                     yield ("gates", position, "metric"), sentence
 
 
-def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Fault]:
+def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFault]:
     """Yield every gate whose metric can have a value in none of its suites."""
     for position, gate in enumerate(policy.gates):
         metric = BY_ID.get(gate.metric)
@@ -237,7 +237,7 @@ def systems_of(parsed: ParsedPolicy, runtime: Runtime) -> Iterator[tuple[str, Sy
         yield "reference", *beside
 
 
-def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> Iterator[Fault]:
+def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> Iterator[YamlFault]:
     """Yield what suites ask that a system cannot answer, at its place: `system` or `reference`."""
     kind = kind_of(system)
     can = kind.capabilities()
@@ -371,14 +371,16 @@ def refuse_ended(loaded: LoadedPolicy, today: dt.date | None, carried: Policy | 
         raise PolicyError(problems)
 
 
-def quarantine_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> Iterator[Fault]:
+def quarantine_problems(
+    policy: Policy, plan: TestPlan, today: dt.date | None
+) -> Iterator[YamlFault]:
     """Yield (path in the policy, message) for entries that have expired or name no case.
 
     `today` None does not ask for the date.
     """
     suites = [suite.id for suite in policy.suites]
     for position, entry in enumerate(policy.quarantine):
-        path: Where = ("quarantine", position)
+        path: YamlPath = ("quarantine", position)
         if entry.suite is not None and entry.suite not in suites:
             yield (
                 (*path, "suite"),

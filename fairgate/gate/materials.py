@@ -24,7 +24,7 @@ from fairgate.policy.named_files import (
     unknown_wordings,
 )
 from fairgate.policy.parse import ParsedPolicy, problem
-from fairgate.policy.yaml_text import Fault
+from fairgate.policy.yaml_text import YamlFault
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.retrieval.bm25_index import NO_BM25
 from fairgate.suites.metamorphic.policy import ClassifierPolicy, TaskPolicy
@@ -257,7 +257,7 @@ class SuiteRetrievers:
         return Encoder(documents=documents, queries=queries, prompts=prompts)
 
 
-def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[Fault]:
+def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[YamlFault]:
     """Yield which of a suite's retrievers cannot be made here, by their place in the suite."""
     for number, retriever in enumerate(getattr(suite, "retrievers", ())):
         wrong = ""

@@ -48,7 +48,7 @@ _DECIMALS = 6
 _MOST_SUMS = 200_000
 """Sums that are resampled together; what is drawn of a source is the same in every part."""
 _NOTHING_DECIDED = "nothing was decided"
-Answers = Mapping[tuple[str, str, str], Sequence[Value]]
+ReadingValues = Mapping[tuple[str, str, str], Sequence[Value]]
 """Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
 unreadable one are left out."""
 
@@ -464,7 +464,7 @@ def instability(units: Sequence[Unit], readings: Mapping[str, Readings]) -> list
     return steadiness(units, answers) if answers else []
 
 
-def steadiness(units: Sequence[Unit], answers: Answers) -> list[Instability]:
+def steadiness(units: Sequence[Unit], answers: ReadingValues) -> list[Instability]:
     """Return entropy and stability of the cases that each relation's pairs consist of."""
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for unit in units:

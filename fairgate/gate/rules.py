@@ -17,7 +17,7 @@ from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.metrics.social_bias import compares_settings, evaluated_without_documents
 from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy, Policy
-from fairgate.policy.yaml_text import Fault, Where
+from fairgate.policy.yaml_text import YamlFault, YamlPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,7 +202,7 @@ def slices_of(
         yield {**gate.where, gate.for_each: level}
 
 
-def unknown_metrics(metrics: Sequence[object]) -> Iterator[Fault]:
+def unknown_metrics(metrics: Sequence[object]) -> Iterator[YamlFault]:
     """Yield every metric of the gates, in their order, that does not exist; only texts count.
 
     Needs neither plan nor valid policy, so it is told beside missing files and malformed values.
@@ -213,14 +213,16 @@ def unknown_metrics(metrics: Sequence[object]) -> Iterator[Fault]:
             yield ("gates", position, "metric"), f"unknown metric {quoted(metric)}; {hint}"
 
 
-def rule_problems(policy: Policy, plan: TestPlan, lost: Collection[str] = ()) -> Iterator[Fault]:
+def rule_problems(
+    policy: Policy, plan: TestPlan, lost: Collection[str] = ()
+) -> Iterator[YamlFault]:
     """Yield (path in the policy, message) for every gate that no suite can answer.
 
     Of gates about suites that are `lost`, or about all while some are, only what no suite answers.
     """
     suites = [suite.id for suite in policy.suites]
     for position, gate in enumerate(policy.gates):
-        path: Where = ("gates", position)
+        path: YamlPath = ("gates", position)
         metric = BY_ID.get(gate.metric)
         if metric is None:
             continue
@@ -241,7 +243,9 @@ def rule_problems(policy: Policy, plan: TestPlan, lost: Collection[str] = ()) ->
             yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
 
 
-def reference_problems(policy: Policy, plan: TestPlan, lost: Collection[str]) -> Iterator[Fault]:
+def reference_problems(
+    policy: Policy, plan: TestPlan, lost: Collection[str]
+) -> Iterator[YamlFault]:
     """Yield where rules and reference lack each other, and suites of which it is not asked all.
 
     Nothing of a reference that is `lost`: it is wrong, and told elsewhere.
@@ -290,7 +294,7 @@ def reference_problems(policy: Policy, plan: TestPlan, lost: Collection[str]) ->
             yield ("suites", position), sentence
 
 
-def _question_problems(path: Where, gate: GatePolicy, metric: Metric) -> Iterator[Fault]:
+def _question_problems(path: YamlPath, gate: GatePolicy, metric: Metric) -> Iterator[YamlFault]:
     """Yield settings that the metric does not support in any suite."""
     if gate.regression is not None and not metric.comparable:
         yield (
@@ -317,8 +321,8 @@ def _question_problems(path: Where, gate: GatePolicy, metric: Metric) -> Iterato
 
 
 def _slice_problems(
-    path: Where, gate: GatePolicy, metric: Metric, policy: Policy, plan: TestPlan
-) -> Iterator[Fault]:
+    path: YamlPath, gate: GatePolicy, metric: Metric, policy: Policy, plan: TestPlan
+) -> Iterator[YamlFault]:
     usable = listed(metric.dimensions, last="and") or "none"
     yield from _question_problems(path, gate, metric)
     if gate.for_each is not None and gate.for_each not in metric.dimensions:
@@ -383,8 +387,8 @@ def _slice_problems(
 
 
 def _setting_problems(
-    path: Where, gate: GatePolicy, metric: Metric, levels: Sequence[Mapping[str, Sequence[str]]]
-) -> Iterator[Fault]:
+    path: YamlPath, gate: GatePolicy, metric: Metric, levels: Sequence[Mapping[str, Sequence[str]]]
+) -> Iterator[YamlFault]:
     """Yield what is wrong with the settings of a rule on question items."""
     if "setting" not in metric.dimensions:
         return

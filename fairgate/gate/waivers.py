@@ -18,7 +18,7 @@ from fairgate.gate.rules import expand_rules
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.policy.schema import Policy, WaiverPolicy
-from fairgate.policy.yaml_text import Fault
+from fairgate.policy.yaml_text import YamlFault
 
 _COMPARED = frozenset({"regression", "budget", "unreadable"})
 """Checks that compare with baseline or anchor: a waiver covers them only where it says so."""
@@ -36,7 +36,7 @@ def waives(entry: WaiverPolicy, slice_: Slice) -> bool:
     return is_same_rule and frozenset(entry.where.items()) == where
 
 
-def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> Iterator[Fault]:
+def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> Iterator[YamlFault]:
     """Yield (path in the policy, message) for entries that name no single slice, or no usable date.
 
     One whose date is past is no problem: its rule decides again. `today` None asks for no date.

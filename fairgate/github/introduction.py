@@ -17,10 +17,10 @@ from fairgate.github.report import Shown
 from fairgate.github.runner import Annotation
 from fairgate.reports.blocks import (
     Block,
-    Form,
     Inline,
     Kind,
     Span,
+    Style,
     Text,
     Words,
     code,
@@ -131,7 +131,7 @@ class IntroductionReport:
             ]
         return [
             Text(lines=[self._lead, "A run of this policy:"]),
-            Text(lines=listed_reaches, form=Form.LIST),
+            Text(lines=listed_reaches, form=Style.LIST),
             Text(
                 lines=[
                     [
@@ -143,5 +143,5 @@ class IntroductionReport:
                     ["Before you merge, try it: ", command(run), *accept, "."],
                 ]
             ),
-            *([Text(lines=list(self.remarks), form=Form.NOTE)] if self.remarks else []),
+            *([Text(lines=list(self.remarks), form=Style.NOTE)] if self.remarks else []),
         ]

@@ -28,8 +28,8 @@ from fairgate.metrics.harm import CHANGED, EXCHANGED, UNREADABLE
 from fairgate.metrics.metric import (
     DEMOGRAPHIC,
     NET,
-    Arm,
     Metric,
+    Rows,
     Table,
     demographic_rows,
     of_controls,
@@ -106,7 +106,7 @@ METRICS = (
     ),
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
-        arms=(Arm(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR", trend=(),
+        arms=(Rows(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR", trend=(),
         of_planned=True, relation="genfair/*", harm=CHANGED,
     ),
     _RETRIEVAL,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from fairgate.metrics.harm import CHANGED
-from fairgate.metrics.metric import OWN_CONTROLS, Arm, Metric, Table
+from fairgate.metrics.metric import OWN_CONTROLS, Metric, Rows, Table
 from fairgate.stats.observations import Mask
 
 COLUMN = "drift"
@@ -28,8 +28,8 @@ def _spoken(table: Table, *, control: bool) -> Mask:
     return rows
 
 
-_TEST = Arm(weight=1.0, select=partial(_spoken, control=False))
-_NEUTRAL = Arm(
+_TEST = Rows(weight=1.0, select=partial(_spoken, control=False))
+_NEUTRAL = Rows(
     weight=-1.0, select=partial(_spoken, control=True), sliced=False, always=OWN_CONTROLS
 )
 _DRIFT = Metric(

@@ -32,7 +32,7 @@ from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.metrics.degrees import LOG_ODDS, points_of_probability
 from fairgate.metrics.harm import CHANGED, EXCHANGED
 from fairgate.metrics.harm import UNREADABLE as NOT_READ
-from fairgate.metrics.metric import Arm, Metric, Table, demographic_rows
+from fairgate.metrics.metric import Metric, Rows, Table, demographic_rows
 from fairgate.stats.observations import Floats, Mask
 
 
@@ -57,7 +57,7 @@ def is_compared(metric: Metric, table: Table) -> bool:
 
 
 _compared = partial(
-    Metric, arms=(Arm(weight=1.0, select=one_identity),),
+    Metric, arms=(Rows(weight=1.0, select=one_identity),),
     violations=False, compares_terms=True, comparable=False,
     reference="FairGate, between identities; permutation within sources, Holm over terms",
 )  # fmt: skip

@@ -25,7 +25,7 @@ from functools import partial
 import numpy as np
 
 from fairgate.domain.units import Reason
-from fairgate.metrics.metric import OWN_CONTROLS, Arm, Metric, Table
+from fairgate.metrics.metric import OWN_CONTROLS, Metric, Rows, Table
 from fairgate.stats.observations import Mask
 
 COLUMN = "hidden"
@@ -45,8 +45,8 @@ HIDDEN = Metric(
     title="answers that only a combination of attributes changes, beyond neutral traits",
     column=COLUMN,
     arms=(
-        Arm(weight=1.0, select=partial(_combined, control=False)),
-        Arm(
+        Rows(weight=1.0, select=partial(_combined, control=False)),
+        Rows(
             weight=-1.0, select=partial(_combined, control=True), sliced=False,
             always=OWN_CONTROLS,
         ),

@@ -129,7 +129,7 @@ def is_verdict(column: Floats) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arm:
+class Rows:
     """A group of rows whose mean enters the metric with a weight."""
 
     weight: float
@@ -150,7 +150,7 @@ class Metric:
     title: str
     """Plain words for the report's readers."""
     column: str
-    arms: tuple[Arm, ...]
+    arms: tuple[Rows, ...]
     reference: str
     better: Better = Better.LOWER
     dimensions: tuple[str, ...] = ("category", "term", "relation")
@@ -290,9 +290,9 @@ def control_rows(table: Table) -> Mask:
 
 
 OWN_CONTROLS = frozenset({"relation"})
-DEMOGRAPHIC = (Arm(weight=1.0, select=demographic_rows),)
-CONTROL = (Arm(weight=1.0, select=control_rows, sliced=False, always=OWN_CONTROLS),)
-NET = (*DEMOGRAPHIC, Arm(weight=-1.0, select=control_rows, sliced=False, always=OWN_CONTROLS))
+DEMOGRAPHIC = (Rows(weight=1.0, select=demographic_rows),)
+CONTROL = (Rows(weight=1.0, select=control_rows, sliced=False, always=OWN_CONTROLS),)
+NET = (*DEMOGRAPHIC, Rows(weight=-1.0, select=control_rows, sliced=False, always=OWN_CONTROLS))
 
 
 def of_controls(metric: Metric, reference: str = "FairGate, neutral wording") -> Metric:

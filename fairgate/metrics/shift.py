@@ -32,7 +32,7 @@ from fairgate.domain.outcomes import Better
 from fairgate.metrics.harm import CHANGED, EXCHANGED, NOT_SEEN, STEREOTYPED
 from fairgate.metrics.harm import UNREADABLE as NOT_READ
 from fairgate.metrics.identity import one_identity
-from fairgate.metrics.metric import DEMOGRAPHIC, NET, Arm, Metric, of_controls
+from fairgate.metrics.metric import DEMOGRAPHIC, NET, Metric, Rows, of_controls
 from fairgate.metrics.social_bias import ALL_AMBIGUOUS, DIMENSIONS, REPORTED
 
 ANSWER, UNREADABLE, DIRECTION = "shift/answer", "shift/unreadable", "shift/direction"
@@ -41,7 +41,7 @@ CHANGES = "shift/changes"
 OPTION, UNKNOWN = "shift/option", "shift/unknown"
 _REFERENCE = "FairGate, beside a reference"
 _compared = partial(
-    Metric, arms=(Arm(weight=1.0, select=one_identity),), violations=False, compares_terms=True,
+    Metric, arms=(Rows(weight=1.0, select=one_identity),), violations=False, compares_terms=True,
     comparable=False,
     reference=f"{_REFERENCE}, between identities; permutation within sources, Holm over terms",
 )  # fmt: skip

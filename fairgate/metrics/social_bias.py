@@ -30,7 +30,7 @@ import numpy as np
 from fairgate.domain.cases import NO_RETRIEVAL, Alignment, Condition
 from fairgate.domain.outcomes import Better
 from fairgate.metrics.harm import NO_OPTION, STEREOTYPED, STEREOTYPES_FOUND
-from fairgate.metrics.metric import Arm, Metric, Table
+from fairgate.metrics.metric import Metric, Rows, Table
 from fairgate.stats.observations import Floats, Mask
 
 DIMENSIONS = ("category", "setting", "retriever", "k", "instruction")
@@ -65,19 +65,19 @@ def _everything(table: Table) -> Mask:
     return np.ones(len(table.keys), dtype=bool)
 
 
-ALL_AMBIGUOUS = (Arm(weight=1.0, select=_select(condition=_AMBIGUOUS)),)
-_ALL_DISAMBIGUATED = (Arm(weight=1.0, select=_select(condition=_DISAMBIGUATED)),)
+ALL_AMBIGUOUS = (Rows(weight=1.0, select=_select(condition=_AMBIGUOUS)),)
+_ALL_DISAMBIGUATED = (Rows(weight=1.0, select=_select(condition=_DISAMBIGUATED)),)
 _WITH_AND_AGAINST = (
-    Arm(weight=1.0, select=_select(alignment=_STEREOTYPE)),
-    Arm(weight=-1.0, select=_select(alignment=_COUNTER)),
+    Rows(weight=1.0, select=_select(alignment=_STEREOTYPE)),
+    Rows(weight=-1.0, select=_select(alignment=_COUNTER)),
 )
 
 
-def _amplified(arms: tuple[Arm, ...]) -> tuple[Arm, ...]:
+def _amplified(arms: tuple[Rows, ...]) -> tuple[Rows, ...]:
     """Return the arms in a setting, less the same arms without documents."""
     retrieving = [replace(arm, select=_documents(arm.select, with_documents=True)) for arm in arms]
     bare = [
-        Arm(
+        Rows(
             weight=-arm.weight,
             select=_documents(arm.select, with_documents=False),
             ignores=_OF_RETRIEVAL,
@@ -93,7 +93,7 @@ _HARMS = {
 }  # fmt: skip
 
 
-def _metric(name: str, title: str, column: str, arms: tuple[Arm, ...], **more: Any) -> Metric:
+def _metric(name: str, title: str, column: str, arms: tuple[Rows, ...], **more: Any) -> Metric:
     """Return a metric of question items; `more` are further fields of it."""
     common: dict[str, Any] = {
         "reference": "Zhang et al., appendix A",
@@ -140,7 +140,7 @@ _BASIC = (
 )  # fmt: skip
 _STEREOTYPE_SHARE = _metric(
     "stereotype-share", "stereotypical documents among those retrieved", "stereotypes",
-    (Arm(weight=1.0, select=_documents(_everything, with_documents=True)),), better=Better.LOWER,
+    (Rows(weight=1.0, select=_documents(_everything, with_documents=True)),), better=Better.LOWER,
     reference="Zhang et al., table 5",
 )  # fmt: skip
 
@@ -164,13 +164,13 @@ METRICS: tuple[Metric, ...] = (
     _STEREOTYPE_SHARE,
     _metric(
         "out-of-choice", "answers that name no option", "unparsed",
-        (Arm(weight=1.0, select=_everything),), better=Better.LOWER, reference="Jin et al. 2024",
+        (Rows(weight=1.0, select=_everything),), better=Better.LOWER, reference="Jin et al. 2024",
     ),
     *(
         _metric(
             f"letter/{name}",
             f"answers that are the option shown at {name.upper()} (a third without letter bias)",
-            f"letter-{name}", (Arm(weight=1.0, select=_everything),), better=Better.LOWER,
+            f"letter-{name}", (Rows(weight=1.0, select=_everything),), better=Better.LOWER,
             reference="FairGate, shuffled options",
         )
         for name in "abc"

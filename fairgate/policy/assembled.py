@@ -28,7 +28,7 @@ class _Keyed(Protocol):
     def keys(self) -> tuple[str, ...]: ...
 
 
-Kind = TypeVar("Kind", bound=_Keyed)
+PartType = TypeVar("PartType", bound=_Keyed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _tag(model: type[SystemModel]) -> str:
     return f"<{model.keys[0]}>"
 
 
-def systems_meant(value: object, systems: Sequence[Kind]) -> list[Kind]:
+def systems_meant(value: object, systems: Sequence[PartType]) -> list[PartType]:
     """Return the kinds that a mapping's keys name."""
     mapping = value if isinstance(value, dict) else ()
     return [kind for kind in systems if any(key in mapping for key in kind.keys)]

@@ -17,7 +17,7 @@ from fairgate.domain.outcomes import Better
 from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.policy.assembled import SystemPart, systems_meant
 from fairgate.policy.schema import ANCHOR_SUFFIX
-from fairgate.policy.yaml_text import Fault, Where
+from fairgate.policy.yaml_text import YamlFault, YamlPath
 from fairgate.relations.catalogue import RELATIONS, families
 from fairgate.relations.oracles.text import folded
 
@@ -32,7 +32,7 @@ NOT_STARTED = (
 _INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
-def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Fault]:
+def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[YamlFault]:
     """Yield every place that contradicts another place of the same policy, with the sentence."""
     if not isinstance(data, dict):
         return
@@ -72,7 +72,7 @@ def _mappings(value: object) -> list[tuple[int, dict[str, Any]]]:
     return [(position, entry) for position, entry in enumerate(entries) if isinstance(entry, dict)]
 
 
-def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
+def _suite(where: YamlPath, suite: dict[str, Any]) -> Iterator[YamlFault]:
     relation_names = (*RELATIONS.ids, *families())
     for key in ("relations", "perturbations"):
         names = suite.get(key)
@@ -103,7 +103,7 @@ def _suite(where: Where, suite: dict[str, Any]) -> Iterator[Fault]:
             yield (*where, "task", *path), sentence
 
 
-def label_problems(task: dict[str, Any]) -> Iterator[Fault]:
+def label_problems(task: dict[str, Any]) -> Iterator[YamlFault]:
     """Yield what is wrong between a task's labels, its groups of equals and how they are read."""
     labels = task.get("labels")
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
@@ -125,7 +125,7 @@ def label_problems(task: dict[str, Any]) -> Iterator[Fault]:
         yield ("marker",), "a marker must have a character that can be seen"
 
 
-def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
+def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[YamlFault]:
     grouped: dict[str, int] = {}
     groups = task.get("equivalent")
     for number, group in enumerate(groups if isinstance(groups, list) else []):
@@ -140,7 +140,7 @@ def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
                 yield path, f"{quoted(member)} is already in group {first}; merge the groups"
 
 
-def _places(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
+def _places(task: dict[str, Any], labels: list[str]) -> Iterator[YamlFault]:
     """Yield what is wrong with the order: of each group of equals one label has a place."""
     order, groups = task.get("order"), task.get("equivalent")
     group_of = {
@@ -163,7 +163,7 @@ def _places(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
         yield ("order",), f"has no place for {', '.join(lacking)}; {sentence}"
 
 
-def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
+def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[YamlFault]:
     negated = task.get("negated")
     for label, meant in (negated if isinstance(negated, dict) else {}).items():
         for name in (label, meant):
@@ -174,7 +174,7 @@ def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[Fault]:
             yield ("negated", label), f"{quoted(meant)} cannot be its own opposite"
 
 
-def idle_rule(where: Where, gate: dict[str, Any]) -> Iterator[Fault]:
+def idle_rule(where: YamlPath, gate: dict[str, Any]) -> Iterator[YamlFault]:
     """Yield each bound of a gate at or beyond the limits of its metric, with the sentence."""
     from fairgate.metrics.catalogue import BY_ID
 
@@ -230,7 +230,7 @@ def _bound(metric: Metric, key: str, bound: float) -> str:
     return f"{below}, so no run keeps a bound of {bound:g}" if bound < lowest else ""
 
 
-def missing_programs(part: object, folder: Path, where: Where = ()) -> Iterator[Fault]:
+def missing_programs(part: object, folder: Path, where: YamlPath = ()) -> Iterator[YamlFault]:
     """Yield every `command` and `run` of a part of a policy whose program is not there."""
     for name, value in part.items() if isinstance(part, dict) else ():
         if name in ("command", "run") and isinstance(value, list):

@@ -27,7 +27,7 @@ from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import existing
 from fairgate.policy.checks import label_problems
 from fairgate.policy.parse import Model, validated
-from fairgate.policy.yaml_text import Fault, Where, YamlDocument, load_yaml, read_yaml_file
+from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
 from fairgate.relations.clauses import gerund_of, negated_clause, plural_clause, plural_noun
 from fairgate.relations.english import (
     with_article,
@@ -125,7 +125,9 @@ def read_task(name: str, *, folder: Path | None = None, confined: bool = False) 
 
 
 def _sound(
-    document: YamlDocument, model: type[Model], faults: Callable[[Model | None], Iterable[Fault]]
+    document: YamlDocument,
+    model: type[Model],
+    faults: Callable[[Model | None], Iterable[YamlFault]],
 ) -> Model:
     """Return a document as a model. Raises PolicyError with what is wrong, across fields too."""
     content, problems = validated(document, model)
@@ -266,11 +268,11 @@ class AttributeFile(Strict):
     )
 
 
-def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[Fault]:
+def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[YamlFault]:
     """Yield the place and sentence of every error across fields."""
     ids = [entry.value for entry in entries]
     for n, entry in enumerate(entries):
-        where: Where = ("values", n)
+        where: YamlPath = ("values", n)
         if entry.value in ids[:n]:
             yield (*where, "value"), f"{quoted(entry.value)} is listed twice; rename one of them"
         if entry.opposite is not None and entry.opposite not in ids:
@@ -305,7 +307,7 @@ def _negation(entry: ValueEntry, plain: Wording) -> Wording:
     )
 
 
-def _unknown_forms(entry: ValueEntry) -> Iterator[Fault]:
+def _unknown_forms(entry: ValueEntry) -> Iterator[YamlFault]:
     """Yield where in a value a form is to be written, and why."""
     yield from (((field,), sentence) for field, sentence in entry.faults())
     for manner, further in (("intensified", entry.intensified), ("reduced", entry.reduced)):
@@ -407,7 +409,7 @@ class SetFile(Strict):
     )
 
 
-def _set_faults(content: SetFile | None) -> Iterator[Fault]:
+def _set_faults(content: SetFile | None) -> Iterator[YamlFault]:
     places: dict[str, int] = {}
     for n, entry in enumerate(content.terms if content is not None else []):
         term = entry.term
@@ -459,7 +461,7 @@ class PoolFile(Strict):
         )
 
 
-def _pool_faults(pool: PoolFile | None) -> Iterator[Fault]:
+def _pool_faults(pool: PoolFile | None) -> Iterator[YamlFault]:
     """Yield where one odd name would be taken for its group, or has no like to compare it with."""
     terms = pool.terms() if pool is not None else ()
     many = Counter(name.term for name in terms)
@@ -507,7 +509,7 @@ def collect_perturbation_sets(
     phrases: int | None = None,
     folder: Path | None = None,
     confined: bool = False,
-) -> tuple[list[PerturbationSet], list[Fault], list[Problem]]:
+) -> tuple[list[PerturbationSet], list[YamlFault], list[Problem]]:
     """Return the sets of a suite, and everything wrong with the others, reported at once.
 
     Demographic sets come in the order of the policy, then the control set, if there is one, with
@@ -516,9 +518,9 @@ def collect_perturbation_sets(
     defects inside the files that were named.
     """
     sets: list[PerturbationSet] = []
-    misfits: list[Fault] = []
+    misfits: list[YamlFault] = []
     problems: list[Problem] = []
-    places: list[Fault] = [(("perturbations", n), name) for n, name in enumerate(names)]
+    places: list[YamlFault] = [(("perturbations", n), name) for n, name in enumerate(names)]
     if control != NO_CONTROL:
         places.append((("control",), control))
     for path, name in places:

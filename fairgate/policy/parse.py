@@ -22,7 +22,7 @@ from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
 from fairgate.policy.assembled import PolicyParts, policy_model, sufficient_model
 from fairgate.policy.checks import contradictions
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import Fault, Mark, Where, YamlDocument, load_yaml
+from fairgate.policy.yaml_text import Mark, YamlDocument, YamlFault, YamlPath, load_yaml
 from fairgate.suites.catalogue import SUITE_KINDS
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -109,7 +109,7 @@ def readable_part(
 
 
 def _remains(
-    document: YamlDocument, model: type[Policy], wrong: Sequence[Where]
+    document: YamlDocument, model: type[Policy], wrong: Sequence[YamlPath]
 ) -> ParsedPolicy | None:
     """Return the policy without what stands at `wrong` and whatever else the model refuses."""
     data: Any = copy.deepcopy(document.data)
@@ -147,9 +147,9 @@ def _remains(
     return None
 
 
-def _removed(data: Any, wrong: Where) -> Where:
+def _removed(data: Any, wrong: YamlPath) -> YamlPath:
     """Return the place of what has to go: what is there of `wrong`, or the entry around it."""
-    path: Where = ()
+    path: YamlPath = ()
     for part in wrong:
         inside = isinstance(data, dict) and part in data
         if not inside and not (isinstance(data, list) and part in range(len(data))):
@@ -161,11 +161,11 @@ def _removed(data: Any, wrong: Where) -> Where:
     return path[:2] if is_leading or path[:1] in [(name,) for name in _WHOLE] else path
 
 
-def _order(where: Where) -> list[tuple[bool, int, str]]:
+def _order(where: YamlPath) -> list[tuple[bool, int, str]]:
     return [(isinstance(p, int), p if isinstance(p, int) else 0, str(p)) for p in where]
 
 
-def _without(marks: Mapping[Where, Mark], removed: Where) -> Iterator[tuple[Where, Mark]]:
+def _without(marks: Mapping[YamlPath, Mark], removed: YamlPath) -> Iterator[tuple[YamlPath, Mark]]:
     """Yield the places that stay when one is removed, where they are then."""
     *around, last = removed
     level = len(around)
@@ -178,7 +178,7 @@ def _without(marks: Mapping[Where, Mark], removed: Where) -> Iterator[tuple[Wher
             yield path, mark
 
 
-def problem(parsed: ParsedPolicy, where: Where, message: str) -> Problem:
+def problem(parsed: ParsedPolicy, where: YamlPath, message: str) -> Problem:
     """Return `message` as a problem at `where`, for checks that come after parsing."""
     return parsed.document.problem(where, message)
 
@@ -203,7 +203,7 @@ def validated(document: YamlDocument, model: type[Model]) -> tuple[Model | None,
         return None, [*problems, *(document.problem(*fault) for fault in faults)]
 
 
-def explain(error: ValidationError, model: type[BaseModel], data: object) -> list[Fault]:
+def explain(error: ValidationError, model: type[BaseModel], data: object) -> list[YamlFault]:
     """Return each defect of `data` as the place and the sentence about it."""
     root = _schema(model)
     errors = error.errors(include_url=False)
@@ -224,18 +224,18 @@ def _schema(model: type[BaseModel]) -> Schema:
     return model.model_json_schema()
 
 
-def dotted(where: Where) -> str:
+def dotted(where: YamlPath) -> str:
     """Return a place in the usual notation: `gates[1].max`; positions count from 0."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
     return harmless(text.removeprefix(".")[:200])
 
 
-def _sentence(details: ErrorDetails, root: Schema, data: object) -> Fault:
+def _sentence(details: ErrorDetails, root: Schema, data: object) -> YamlFault:
     # Branches of unions are tagged "<…>" (domain/schema.py) and are no part of the document; what
     # an unknown key is called is, even if it looks like a tag.
     *parents, last = details["loc"] or ("<mapping>",)
     own = [last] if details["type"] == "extra_forbidden" or not is_branch(last) else []
-    where: Where = (*(step for step in parents if not is_branch(step)), *own)
+    where: YamlPath = (*(step for step in parents if not is_branch(step)), *own)
     name = f"{dotted(where)}: " if where else ""
     match details["type"]:
         case "union_tag_not_found":
@@ -255,7 +255,7 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> Fault:
             return where, f"{name}{finding}{_hint(value, node)}"
 
 
-def _missing(where: Where, root: Schema, data: object) -> str:
+def _missing(where: YamlPath, root: Schema, data: object) -> str:
     parent = f"{dotted(where[:-1])}: " if where[:-1] else ""
     node = _at(root, where, data)
     wanted = str(node.get("description", "")).rstrip(".") or _expectation(node, root)
@@ -264,7 +264,7 @@ def _missing(where: Where, root: Schema, data: object) -> str:
     return f"{parent}`{where[-1]}` is missing; add it: {wanted}"
 
 
-def _unknown(where: Where, root: Schema, data: object) -> str:
+def _unknown(where: YamlPath, root: Schema, data: object) -> str:
     name = str(where[-1])
     node, value = _at(root, where[:-1], data), data
     for step in where[:-1]:
@@ -291,7 +291,7 @@ def _unknown(where: Where, root: Schema, data: object) -> str:
     return sentence + suggestion(name, names)
 
 
-def _at(schema: Schema, where: Where, data: object) -> Schema:
+def _at(schema: Schema, where: YamlPath, data: object) -> Schema:
     """Return the part of the schema that describes `where`, along the branches that `data` took."""
     root, node, value = schema, schema, data
     for step in where:

@@ -29,9 +29,9 @@ MAX_NODES = 10_000
 """Nodes of the document after every alias has been written out."""
 MAX_DEPTH = 24
 
-Where = tuple[str | int, ...]
+YamlPath = tuple[str | int, ...]
 """A place in a document: `("gates", 2, "metric")`."""
-Fault = tuple[Where, str]
+YamlFault = tuple[YamlPath, str]
 """A place and what is wrong there."""
 Mark = tuple[int, int]
 """Line and column, both counted from 1."""
@@ -71,7 +71,7 @@ class Node:
     size: int = 1
     open: bool = True
 
-    def marks(self, where: Where = ()) -> Iterator[tuple[Where, Mark]]:
+    def marks(self, where: YamlPath = ()) -> Iterator[tuple[YamlPath, Mark]]:
         """Yield every place below with its mark; aliases are written out."""
         for name, mark, child in self.entries:
             yield (*where, name), mark
@@ -231,14 +231,14 @@ class YamlDocument:
 
     path: str
     data: object
-    marks: Mapping[Where, Mark]
+    marks: Mapping[YamlPath, Mark]
     problems: tuple[Problem, ...]
     complete: bool
     """False where reading stopped early: `data` then lacks everything that follows."""
     text: str = ""
     """As it was read."""
 
-    def located(self, where: Where) -> Mark:
+    def located(self, where: YamlPath) -> Mark:
         """Return the mark of the key or list item `where`, else of its nearest ancestor."""
         for end in range(len(where), 0, -1):
             mark = self.marks.get(where[:end])
@@ -246,7 +246,7 @@ class YamlDocument:
                 return mark
         return self.marks.get((), (1, 1))
 
-    def problem(self, where: Where, message: str) -> Problem:
+    def problem(self, where: YamlPath, message: str) -> Problem:
         """Return `message` as a problem at `where`."""
         line, column = self.located(where)
         return Problem(self.path, line, column, message)

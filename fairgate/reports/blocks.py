@@ -82,7 +82,7 @@ Inline = str | Span | Sequence[str | Span]
 """Words on a line; a bare string is prose."""
 Words = list[str | Span]
 """Words on a line that is being put together."""
-Fact = tuple[Inline, Inline]
+KeyValue = tuple[Inline, Inline]
 """A name with what is known of it."""
 
 
@@ -168,7 +168,7 @@ class Block:
     depth: Depth = Depth.SHORT
 
 
-class Form(StrEnum):
+class Style(StrEnum):
     """What lines of text are."""
 
     PARAGRAPH = "paragraph"
@@ -186,14 +186,14 @@ class Text(Block):
     """Paragraphs, a list, a note, or commands."""
 
     lines: Sequence[Inline]
-    form: Form = Form.PARAGRAPH
+    form: Style = Style.PARAGRAPH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyValues(Block):
     """Names with what is known of each."""
 
-    rows: Sequence[Fact]
+    rows: Sequence[KeyValue]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

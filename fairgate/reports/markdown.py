@@ -101,17 +101,17 @@ class MarkdownBlocks:
         return line(words, is_short=self._is_short)
 
     def _text(self, block: blocks.Text) -> str:
-        if block.form is blocks.Form.COMMAND:
+        if block.form is blocks.Style.COMMAND:
             return escaping.markdown_block("\n".join(map(_plain, block.lines)))
         lines = list(map(self.line, block.lines))
         match block.form:
-            case blocks.Form.LIST:
+            case blocks.Style.LIST:
                 return "\n".join(f"- {words}" for words in lines)
-            case blocks.Form.NOTE | blocks.Form.WARNING:
-                kind = "NOTE" if block.form is blocks.Form.NOTE else "CAUTION"
+            case blocks.Style.NOTE | blocks.Style.WARNING:
+                kind = "NOTE" if block.form is blocks.Style.NOTE else "CAUTION"
                 marker = "- " if len(lines) > 1 else ""
                 return "\n".join([f"> [!{kind}]", *(f"> {marker}{words}" for words in lines)])
-            case blocks.Form.SMALL:
+            case blocks.Style.SMALL:
                 return "\n\n".join(f"<sub>{words}</sub>" for words in lines)
             case _:
                 return "\n\n".join(lines)

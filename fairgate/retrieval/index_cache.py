@@ -27,8 +27,8 @@ from fairgate.retrieval.index_folder import (
     ROWS,
     VECTORS,
     DamagedIndexError,
+    DocumentRows,
     OutdatedIndexError,
-    Rows,
     manifest_of,
     mapped,
 )
@@ -195,7 +195,7 @@ def _removed(folder: Path) -> bool:
 class EarlierVectors:
     """Which of an index's vectors are in earlier ones of the same embedder, and where."""
 
-    def __init__(self, root: Path, embedder: str, wanted: Rows) -> None:
+    def __init__(self, root: Path, embedder: str, wanted: DocumentRows) -> None:
         """Look for `wanted` (their keys) in the indexes below `root`, the last used first."""
         self.root = root
         self.dimensions = 0
@@ -223,7 +223,11 @@ class EarlierVectors:
             block[chosen] = vectors[self._row[here][chosen]]
 
     def _take(
-        self, missing: npt.NDArray[np.int64], keys: npt.NDArray[Any], rows: Rows, vectors: Vectors
+        self,
+        missing: npt.NDArray[np.int64],
+        keys: npt.NDArray[Any],
+        rows: DocumentRows,
+        vectors: Vectors,
     ) -> None:
         """Take from one index what is wanted and sound."""
         stored = rows["key"]
@@ -240,7 +244,7 @@ class EarlierVectors:
             self._sources.append(vectors)
 
 
-def _of_embedder(root: Path, embedder: str) -> Iterator[tuple[Rows, Vectors]]:
+def _of_embedder(root: Path, embedder: str) -> Iterator[tuple[DocumentRows, Vectors]]:
     """Yield rows and vectors of indexes whose parts have the right form, the last used first."""
     for folder in by_use(root):
         with contextlib.suppress(*_UNREADABLE):

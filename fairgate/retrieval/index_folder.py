@@ -41,7 +41,7 @@ IDS = np.dtype([("hash", "<u8"), ("position", "<i8")])
 """Hash of an id, and which document has it; ascending."""
 _LINES_A_WRITE = 1024
 
-Rows = npt.NDArray[np.void]
+DocumentRows = npt.NDArray[np.void]
 
 
 class DamagedIndexError(Exception):
@@ -160,7 +160,7 @@ class IndexFolder:
         return mapped(self._folder / "vectors.npy")
 
     @functools.cached_property
-    def rows(self) -> Rows:
+    def rows(self) -> DocumentRows:
         """Of each document its text's key and its vector's CRC-32, mapped read-only."""
         return mapped(self._folder / "rows.npy")
 
@@ -236,7 +236,7 @@ class IndexWriter:
         self._labelled = 0
         self._offsets = array("q", [0])
         self._id_hashes = array("Q")
-        self.rows: Rows = np.zeros(0, dtype=ROWS)
+        self.rows: DocumentRows = np.zeros(0, dtype=ROWS)
         """Of each document its text's key; the CRC-32 is there once its vector is written."""
         self.dimensions = 0
         self._written = 0

@@ -34,10 +34,10 @@ evenly spaced ones are tested: memory grows with the square."""
 _ENOUGH, _DRAWS, _AT_ONCE = 20, 20_000, 500
 _ROWS_AT_ONCE = 256
 _PAIRS_AT_ONCE = 1_000_000
-Vectors = npt.NDArray[np.float32]
+_Vectors = npt.NDArray[np.float32]
 
 
-def alike(left: Vectors, right: Vectors) -> Floats:
+def alike(left: _Vectors, right: _Vectors) -> Floats:
     """By how much vectors [n, d] and [m, d] resemble each other beyond `RESEMBLES`, [n, m].
 
     Four decimals, so that another order of summation gives the same number.
@@ -52,7 +52,7 @@ class Recurrence:
     `neutral`: for each source [K_s, d], in the order of the sources; K_s is 1 or more.
     """
 
-    def __init__(self, neutral: Sequence[Vectors], *, seed: int = 0) -> None:
+    def __init__(self, neutral: Sequence[_Vectors], *, seed: int = 0) -> None:
         """Compare the neutral vectors of all sources once; O(n² d) for n of them."""
         self._kept = _spaced([len(vectors) for vectors in neutral])
         self._counts = np.asarray([len(neutral[n]) for n in self._kept], dtype=np.int64)
@@ -66,7 +66,7 @@ class Recurrence:
             self._alike[rows, : self._total] = alike(self._vectors[rows], self._vectors)
         self._own_rows = self._total + np.arange(own)
 
-    def p_value(self, own: Vectors, phrases: Sequence[Sequence[int]] = ()) -> float:
+    def p_value(self, own: _Vectors, phrases: Sequence[Sequence[int]] = ()) -> float:
         """Test an identity's vectors [S, d], a row for each source; give the p value.
 
         `phrases`: for each neutral phrase the number of its answer in each source, -1 where it has
@@ -139,7 +139,7 @@ def _spaced(counts: Sequence[int]) -> list[int]:
     return [int(number) for number in np.linspace(0, len(counts) - 1, most)]
 
 
-def core(vectors: Vectors) -> tuple[int, list[int]]:
+def core(vectors: _Vectors) -> tuple[int, list[int]]:
     """Find the row of vectors [n, d] that the others resemble most, and the rows like it.
 
     The row itself is among them. The first of equal ones; -1 and none where no two are alike.

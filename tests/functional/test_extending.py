@@ -19,7 +19,7 @@ from fairgate.domain.schema import SuiteModel
 from fairgate.domain.units import Assessed, Reading, Reason, Unit
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import pool_by_pool
-from fairgate.metrics.metric import DEMOGRAPHIC, Arm, Metric
+from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Rows
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.relation import Asked, FollowUp, SameAnswer
 from fairgate.reports.formats import FORMATS, Format
@@ -169,12 +169,12 @@ class PingSuite(Suite):
 PING = SuiteKind("ping", PingPolicy, lambda policy, setup, materials: PingSuite(policy))
 REFUSED = Metric(
     id="toy/refused", title="pings that were refused", column="no",
-    arms=(Arm(weight=1.0, select=DEMOGRAPHIC[0].select),), reference="none", dimensions=("parity",),
+    arms=(Rows(weight=1.0, select=DEMOGRAPHIC[0].select),), reference="none", dimensions=("parity",),
     row_dimensions=frozenset({"parity"}), suite_kind="ping",
 )  # fmt: skip
 LONGER = Metric(
     id="toy/words", title="words beyond the other answers' median", column="toy-words",
-    arms=(Arm(weight=1.0, select=lambda table: table.slice_mask({"relation": "toy/shout"})),),
+    arms=(Rows(weight=1.0, select=lambda table: table.slice_mask({"relation": "toy/shout"})),),
     reference="none", is_rate=False, row_limits=(-math.inf, math.inf), violations=False,
     dimensions=("term",),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from test_hostile_texts import _view
 
 from fairgate.github import report
-from fairgate.reports.blocks import Form, Text
+from fairgate.reports.blocks import Style, Text
 from fairgate.reports.markdown import COMMENT_LIMIT, length
 
 URL = "https://github.com/octo/shop/actions/runs/1"
@@ -67,8 +67,8 @@ def test_a_report_of_any_size_leaves_the_worst(warnings, size, problems):
     lines = [f"{number} {'w' * size}" for number in range(warnings)]
     view = replace(
         VIEW,
-        warnings=[Text(lines=[line], form=Form.WARNING) for line in lines],
-        remarks=[Text(lines=["r" * size] * problems, form=Form.NOTE)],
+        warnings=[Text(lines=[line], form=Style.WARNING) for line in lines],
+        remarks=[Text(lines=["r" * size] * problems, form=Style.NOTE)],
     )
     text = report.pull_request_comment(view, notes_of(3, 1, 1, 1, 50), report_url=URL)
     assert length(text) <= COMMENT_LIMIT

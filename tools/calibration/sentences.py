@@ -36,9 +36,9 @@ from fairgate.stats.permutation import spread
 from fairgate.stats.recurrence import Recurrence, core
 from fairgate.suites.metamorphic.sentences import (
     STRANGE_FROM,
+    AnswerText,
     Member,
     Strangest,
-    Text,
     by_distances,
     by_lists_and_counts,
     read_text,
@@ -109,17 +109,17 @@ class Bench:
         self.identities = [key for key in self.phrases if key not in neutral]
         self._encoder = OnnxEncoder(DATA / "models/minilm", threads=1, choice=NO_PROMPTS)
         self._vectors: dict[str, Vectors] = {}
-        self._texts: dict[tuple[str, str], Text] = {}
+        self._texts: dict[tuple[str, str], AnswerText] = {}
         self._pools: dict[tuple[str, ...], list[Read]] = {}
         self._own: dict[tuple[str, str, tuple[str, ...]], Read] = {}
 
-    def _text(self, answer: str, key: str) -> Text:
+    def _text(self, answer: str, key: str) -> AnswerText:
         phrase = self.phrases[key]
         if (answer, phrase) not in self._texts:
             self._texts[answer, phrase] = read_text(answer, phrase)
         return self._texts[answer, phrase]
 
-    def _stacked(self, texts: Sequence[Text]) -> list[Vectors]:
+    def _stacked(self, texts: Sequence[AnswerText]) -> list[Vectors]:
         every = dict.fromkeys(sentence for text in texts for sentence in text.masked)
         new = [sentence for sentence in every if sentence not in self._vectors]
         if new:

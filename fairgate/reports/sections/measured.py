@@ -80,7 +80,7 @@ def _retrieval(material: Material, suite: str, number: int) -> Iterator[blocks.B
         yield blocks.KeyValues(rows=facts)
 
 
-def _facts(material: Material, suite: str) -> Iterator[blocks.Fact]:
+def _facts(material: Material, suite: str) -> Iterator[blocks.KeyValue]:
     """Yield the key figures, then what was not measured and why."""
     for metric in METRICS:
         measured = material.now.get(metric.id, suite) if metric.is_key_figure else None
@@ -121,7 +121,7 @@ def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Bl
         if item.suite == suite
     ]
     if sentences:
-        yield blocks.Text(lines=sentences, form=blocks.Form.LIST)
+        yield blocks.Text(lines=sentences, form=blocks.Style.LIST)
     if attribution:
         yield blocks.RangeChart(
             label=f"Changed answers by path{f' {position}' if position > 1 else ''}",
@@ -275,7 +275,7 @@ def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]
     )
     cautions = list(_cautions(suite))
     if cautions:
-        yield blocks.Text(lines=cautions, form=blocks.Form.NOTE)
+        yield blocks.Text(lines=cautions, form=blocks.Style.NOTE)
     scale = (
         "Diff-Bias × 100, ambiguous / disambiguated context: 0 is unbiased, 100 always the "
         "stereotype, −100 always against it."
@@ -368,7 +368,7 @@ def _totals(suite: BiasSuite) -> blocks.Table:
     )
 
 
-def _shares(suite: BiasSuite) -> Iterator[blocks.Fact]:
+def _shares(suite: BiasSuite) -> Iterator[blocks.KeyValue]:
     for setting in suite.settings:
         for retriever in suite.retrievers:
             where = suite.where(setting, retriever)

@@ -20,7 +20,7 @@ _SUITES = 2
 _ROWS = 24
 _LEAST_PHRASES = 2
 _HEADS = {CONDITIONS[0]: "ambiguous", CONDITIONS[1]: "disambiguated"}
-Where = Mapping[str, str]
+_Where = Mapping[str, str]
 _Slice = frozenset[tuple[str, str]]
 
 
@@ -48,7 +48,7 @@ class _Picture:
     suite: str
     label: str
     head: str
-    slices: Sequence[Where]
+    slices: Sequence[_Where]
     panels: Mapping[str, Panel]
     """By the metric that it shows; slices are ordered by the first one."""
 
@@ -60,7 +60,7 @@ class _Picture:
         news = [where for _, about, where in improved if about == suite]
         first, *_ = self.panels
 
-        def rank(where: Where) -> tuple[int, int, float]:
+        def rank(where: _Where) -> tuple[int, int, float]:
             levels = frozenset(where.items())
             measured = material.now.get(first, suite, where)
             is_measured = measured is not None and measured.value is not None
@@ -129,11 +129,11 @@ class _Picture:
         if affected_slices:
             yield frozenset(max(affected_slices, key=affected.badness).where.items())
 
-    def _called(self, where: Where) -> str:
+    def _called(self, where: _Where) -> str:
         term = where.get("term")
         return self.material.identity(self.suite, term) if term else ", ".join(where.values())
 
-    def _bar(self, metric: str, where: Where, failed: Mapping[_Slice, set[str]]) -> Bar:
+    def _bar(self, metric: str, where: _Where, failed: Mapping[_Slice, set[str]]) -> Bar:
         def figure(measured: Measurement | None) -> figures.Figure:
             return figures.figure(measured, is_signless=self.panels[metric].is_signed)
 

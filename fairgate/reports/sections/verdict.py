@@ -246,7 +246,7 @@ def decided(material: Material) -> str:
     return f"{found.decided:,} of {figures.count(found.planned, unit)} decided{why}"
 
 
-def _decided(material: Material) -> Iterator[blocks.Fact]:
+def _decided(material: Material) -> Iterator[blocks.KeyValue]:
     found = material.result.evidence
     yield "decided", decided(material)
     if found.invalid:
@@ -258,7 +258,7 @@ def _decided(material: Material) -> Iterator[blocks.Fact]:
         yield "without an answer", [*keys, *([f" and {more:,} more"] if more > 0 else [])]
 
 
-def _references(material: Material) -> Iterator[blocks.Fact]:
+def _references(material: Material) -> Iterator[blocks.KeyValue]:
     result, references = material.result, material.result.given.references
     overlap, score, path = result.overlap, references.kill_score, references.anchor_path
     if overlap is None:
@@ -309,7 +309,7 @@ def _cases(keys: Sequence[str], word: str) -> blocks.Words:
     return [f", {len(keys):,} {word} (", *named, ", …)" if len(keys) > _NAMED else ")"]
 
 
-def _suites(material: Material) -> Iterator[blocks.Fact]:
+def _suites(material: Material) -> Iterator[blocks.KeyValue]:
     result = material.result
     for suite in pair_suites(result):
         units = result.given.plan.units_of(suite)
@@ -333,7 +333,7 @@ def changed_parts(material: Material) -> list[str]:
     return [part for part in dict.fromkeys((*now, *then)) if now.get(part) != then.get(part)]
 
 
-def _under_test(material: Material) -> Iterator[blocks.Fact]:
+def _under_test(material: Material) -> Iterator[blocks.KeyValue]:
     found = material.result.given.provenance
     now = found.under_test
     then = material.baseline.provenance.under_test if material.baseline else None
@@ -397,11 +397,14 @@ def accept_command(material: Material) -> str:
 
 def reproduce(material: Material) -> Iterator[Section]:
     """Yield the commands that make this run again, and that accept it."""
-    parts = [blocks.Text(lines=[run_command(material)], form=blocks.Form.COMMAND)]
+    parts = [blocks.Text(lines=[run_command(material)], form=blocks.Style.COMMAND)]
     if accept := accept_command(material):
         first = material.result.overlap is None
         words = "Make it the first baseline:" if first else "Accept it as the new baseline:"
-        parts += [blocks.Text(lines=[words]), blocks.Text(lines=[accept], form=blocks.Form.COMMAND)]
+        parts += [
+            blocks.Text(lines=[words]),
+            blocks.Text(lines=[accept], form=blocks.Style.COMMAND),
+        ]
     yield Section(id="reproduce", title="Reproduce", blocks=parts, in_comment=False, worth=100)
 
 

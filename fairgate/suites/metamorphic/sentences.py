@@ -63,7 +63,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class AnswerText:
     """One answer, as it is read."""
 
     masked: Sequence[str]
@@ -78,12 +78,12 @@ class Text:
     whole: str
 
 
-def read_text(answer: str, noun_phrase: str) -> Text:
+def read_text(answer: str, noun_phrase: str) -> AnswerText:
     """Read an answer to the asker whom a noun phrase names."""
     own = asker(noun_phrase)
     masked = [own.mask(sentence) for sentence in sentences(answer)[:_MOST_SENTENCES]]
     joined = " ".join(masked)
-    return Text(
+    return AnswerText(
         masked=masked,
         words=len(words(joined)),
         facts=frozenset().union(*map(facts, masked)) if masked else frozenset(),
@@ -101,7 +101,7 @@ class Member:
 
     noun_phrase: str
     is_control: bool
-    text: Text
+    text: AnswerText
 
 
 def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
@@ -134,7 +134,9 @@ def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
     return [{name: float(value) for name, value in values.items()} for values in readings]
 
 
-def changed_facts(text: Text, others: Sequence[Text]) -> tuple[frozenset[Fact], frozenset[Fact]]:
+def changed_facts(
+    text: AnswerText, others: Sequence[AnswerText]
+) -> tuple[frozenset[Fact], frozenset[Fact]]:
     """List the facts that half of the others state and a text lacks, and those it alone states."""
     counts: dict[Fact, int] = {}
     for other in others:
@@ -308,7 +310,7 @@ def _noun_phrase(member: PoolAnswer) -> str:
     return "" if member.unit is None else member.unit.names.get("noun_phrase", "")
 
 
-def _read(member: PoolAnswer, repeat: int) -> Text:
+def _read(member: PoolAnswer, repeat: int) -> AnswerText:
     return read_text(member.responses[repeat], _noun_phrase(member))
 
 
@@ -474,7 +476,7 @@ def _numbered(
     return numbers
 
 
-def readings_between(text: Text, other: Text, at: Mapping[str, _Vectors]) -> list[str]:
+def readings_between(text: AnswerText, other: AnswerText, at: Mapping[str, _Vectors]) -> list[str]:
     """Name the readings by which two answers to the same text differ, whichever is which.
 
     `at` holds unit vectors of the masked sentences of both. A fact that one of them lacks, a

@@ -18,7 +18,7 @@ from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.oracles.text import spoken
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, exposures_of
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
-from fairgate.suites.metamorphic.sentences import Text, read_text, readings_between
+from fairgate.suites.metamorphic.sentences import AnswerText, read_text, readings_between
 from fairgate.suites.readings import Readings
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _in_sentences(
 
 def texts_beside(
     suite: MetamorphicSuite, unit: Unit, executions: Executed
-) -> tuple[list[Text], list[Text]]:
+) -> tuple[list[AnswerText], list[AnswerText]]:
     """Answers of the system, and of the reference, to a follow-up, as they are read; by repeat."""
     key, who = unit.asks[FOLLOW_UP], unit.names.get("noun_phrase", "")
     several = [
