@@ -297,13 +297,17 @@ def is_reference_key(key: str) -> bool:
     return key.partition(_REPEAT)[0].endswith(_REFERENCE)
 
 
+def system_key(key: str) -> str:
+    """Key under which the system is asked what another key asks the policy's reference."""
+    first, sign, rest = key.partition(_REPEAT)
+    return f"{first.removesuffix(_REFERENCE)}{sign}{rest}"
+
+
 def of_system(case: Case) -> Case:
     """Case under the key that it has where the system is asked; others than a reference's as is."""
     if not case.of_reference:
         return case
-    first, sign, rest = case.key.partition(_REPEAT)
-    key = f"{first.removesuffix(_REFERENCE)}{sign}{rest}"
-    return case._replace(key=key, wave=1, of_reference=False)
+    return case._replace(key=system_key(case.key), wave=1, of_reference=False)
 
 
 def judge_key(key: str, number: int) -> str:

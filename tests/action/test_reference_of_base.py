@@ -3,11 +3,16 @@
 import contextlib
 import json
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from action.repositories import POLICY, fair
+from functional.test_blame import ByRule, documents, lines
 
 from fairgate.cli import main
+from fairgate.features.blame import sides
+from fairgate.systems import local
 
 GATE = "policies/small.yaml"
 WITH_BASE = POLICY.replace(
@@ -169,3 +174,77 @@ def test_only_the_word_base_or_a_system_is_a_reference(gated, capsys):
         gated.write(GATE, WITH_BASE.replace("reference: base", f"reference: {wrong}"))
         assert main(["check", GATE]) == 2, wrong
         assert "Traceback" not in "".join(capsys.readouterr())
+
+
+RAG = """\
+version: 1
+name: rag
+system:
+  retriever: {corpus: docs.jsonl, top_k: 3}
+  generator: {model: demo-slm}
+reference: base
+suites:
+  - {id: s, task: sentiment, sources: texts.jsonl, perturbations: [gender], attribution: off}
+constant_answers: allow
+gates:
+  - {metric: asr/retrieval, for_each: term, max: 0.3}
+  - {metric: shift/documents, report: true}
+  - {metric: shift/documents/max-difference, max: 0.05}
+"""
+
+
+@pytest.fixture
+def rag(history, monkeypatch):
+    """A repository whose main branch gates a retriever over a corpus, beside the base's."""
+    for module in (sides, local):
+        monkeypatch.setattr(module, "open_generator", lambda *_: ByRule())
+    topics = ("bread", "coffee", "winter", "music", "rain", "books")
+    rows = [
+        {"id": f"s{n}", "text": f"I {'love' if n % 2 else 'hate'} {topic}."}
+        for n, topic in enumerate(topics)
+    ]
+    history.write("texts.jsonl", lines(rows))
+    history.write("docs.jsonl", lines(documents()))
+    history.write(GATE, RAG)
+    history.commit("a gate over documents")
+    history.branch()
+    return history
+
+
+def poison(history):
+    history.write("docs.jsonl", lines(documents(poisoned=("17", "203"))))
+    history.commit()
+
+
+def test_a_changed_corpus_is_compared_with_the_bases_and_blamed(rag, job):
+    """The system reads the head's corpus and the reference the base's: documents are exchanged."""
+    poison(rag)
+    assert job.pull(rag, FAIRGATE_BLAME="5000") == 1
+    assert re.search(r"\d+\.\d % of answers, \d+\.\d % of documents moved", title(body(job)))
+    assert "a man" in title(body(job)).lower()
+    assert "The corpus change explains it: documents 17, 203." in body(job)
+
+
+def test_parts_of_a_pull_request_compare_as_one_step_does(rag, steps):
+    """Each job of a matrix asks the base's system its share; another base's parts are none."""
+    poison(rag)
+    payload = steps.merged()
+    one = steps.again(payload)
+    folder = steps.merge.temp / "fairgate-shards"
+    for number in (1, 2):
+        part = steps.again(payload, inputs={"shard": f"{number}/2"}, code=0)
+        shutil.copytree(part.outputs["shard-folder"], folder / f"fairgate-part-{number}")
+    decided = steps.again(payload, steps.merge)
+    assert decided.code == one.code == 1, decided.log
+    records = [json.loads(Path(done.outputs["report-json"]).read_text()) for done in (one, decided)]
+    assert records[0]["rules"] == records[1]["rules"]
+
+
+def test_where_the_corpus_stays_the_base_costs_nothing(rag, job):
+    """Equal parts have equal keys in the store: the reference's questions are all found there."""
+    rag.write("README", "Text.\n")
+    rag.commit()
+    assert job.pull(rag) == 0
+    assert "0.0 % of answers, 0.0 % of documents moved" in job.summary.replace("&nbsp;", " ")
+    asked = re.findall(r"generate: (\d+) to do", job.err)
+    assert "reference: generate" not in job.err, asked

@@ -29,7 +29,7 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate import __version__
-from fairgate.domain.cases import Case, TestPlan, first_asked, uncrossed
+from fairgate.domain.cases import Case, TestPlan, first_asked, system_key, uncrossed
 from fairgate.domain.errors import BudgetError, DataError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import (
@@ -477,7 +477,8 @@ def _read(part: Part, plan: TestPlan) -> Answered:
         suite, key, answer = line_from(whole, location, seen)
         name, execution = (suite, key), answer.to(suite, key)
         # Attribution's questions may be there, too, where they were asked in parts.
-        is_own = any((suite, base) in planned for base in (key, first_asked(key), uncrossed(key)))
+        asked = key, first_asked(key), uncrossed(key), system_key(key)
+        is_own = any((suite, base) in planned for base in asked)
         if name in answered.answers or not is_own:
             what = "stands twice" if name in answered.answers else "is no question of this part"
             raise DataError(f"{location}: {quoted(execution.key)} {what}; run the part again")
