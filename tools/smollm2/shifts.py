@@ -29,6 +29,15 @@ PRECISIONS = {
 }
 EMBEDDERS = {"embedder-demo": "questions", "embedder-people": "people"}
 FLOAT32 = "float32"
+PHRASES = dict(
+    re.findall(
+        r"term: ([^,]+), noun_phrase: ([^}]+)}",
+        "".join(
+            (ROOT / f"fairgate/data/perturbations/{name}.yaml").read_text("utf-8")
+            for name in ("race", "gender", "orientation", "age")
+        ),
+    )
+)
 _REFERENCE = re.compile(r"@reference(?=@repeat=|$)")
 _MOST = 5
 
@@ -80,7 +89,7 @@ def judged(name: str) -> dict:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{file}.jsonl").write_text(text, "utf-8")
     policy = folder / "policy.yaml"
-    policy.write_text(_recorded_policy(name, own, folder.relative_to(ROOT)), "utf-8")
+    policy.write_text(_recorded_policy(name, own, folder), "utf-8")
     command = [Path(sys.executable).with_name("fairgate"), "run", policy, "--out", folder / "run"]
     with (folder / "said.txt").open("w", encoding="utf-8") as said:
         done = subprocess.run(command, cwd=ROOT, stdout=said, stderr=said, check=False)
@@ -153,8 +162,19 @@ class Found:
                 first = finding["terms"][0]
                 p = finding["p_value"]
                 chance = "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
-                return f"{first['term']} {_signed(100 * first['difference'])} ({chance})"
+                who = PHRASES[first["term"].rpartition("/")[2]]
+                return f"*{who}* {_signed(100 * first['difference'])} points ({chance})"
         return "–"
+
+    def one_sided(self, metric: str, suite: str, side: str) -> int:
+        """Count the identities whose range lies above, or below, 0."""
+        ends = [
+            one["interval"]
+            for one in self.record["measurements"]
+            if (one["suite"], one["metric"], [*one["where"]]) == (suite, metric, ["term"])
+            and one["interval"] is not None
+        ]
+        return sum(low > 0 if side == "above" else high < 0 for low, high in ends)
 
     def unseen(self) -> str:
         """Return what a green run could not have seen."""
@@ -200,11 +220,11 @@ def embedders(records: dict[str, Found]) -> str:
     rows = found.identities("shift/documents", suite)
     lines = ["| who asks | of MiniLM's documents not found, % |", "|:--|--:|"]
     for term, value in rows[:_MOST]:
-        lines.append(f"| {term} | {_signed(100 * value)} |")
+        lines.append(f"| {PHRASES[term]} | {_signed(100 * value)} |")
     neutral = found.shown("shift/documents/control", suite)
     lines.append(f"| *neutral wording* | {neutral} |")
     for term, value in rows[-_MOST:]:
-        lines.append(f"| {term} | {_signed(100 * value)} |")
+        lines.append(f"| {PHRASES[term]} | {_signed(100 * value)} |")
     return "\n".join(lines)
 
 
@@ -212,15 +232,25 @@ def exposures(records: dict[str, Found]) -> str:
     """Return whose documents are seen more or less with another embedder."""
     found, suite = records["embedder-people"], "people"
     rows = found.identities("shift/exposure", suite)
-    lines = ["| whom the document names | exposure beside MiniLM's, points |", "|:--|--:|"]
-    lines += [f"| {term} | {found.shown('shift/exposure', suite, term=term)} |" for term, _ in rows]
+    lines = [
+        "| whom the document names | e5: points from neutral wording | beside MiniLM's, points |",
+        "|:--|--:|--:|",
+    ]
+    for term, _ in rows:
+        own, beside = (
+            found.shown(metric, suite, term=term) for metric in ("exposure/net", "shift/exposure")
+        )
+        lines.append(f"| {PHRASES[term]} | {own} | {beside} |")
     return "\n".join(lines)
 
 
 def page(records: dict[str, Found]) -> str:
     """Return the page: its text with the tables and figures of the records."""
     text = (HERE / "shifts.md").read_text("utf-8")
+    has_bits = any(name in records for name in PRECISIONS)
+    bits = (HERE / "shifts-bits.md").read_text("utf-8") if has_bits else ""
     parts = {
+        "bits": lambda _: bits,
         "in_fewer_bits": in_fewer_bits,
         "embedders": embedders,
         "exposures": exposures,
@@ -232,6 +262,17 @@ def page(records: dict[str, Found]) -> str:
         name, _, rest = placeholder[1].partition(" ")
         if rest == "unseen":
             return records[name].unseen()
+        if name == "differs":
+            name, metric, suite = rest.split()
+            return records[name].differs(metric, suite)
+        if name == "rules":
+            name, outcome = rest.split()
+            rules = records[name].record["rules"]
+            held = [rule["outcome"] for rule in rules if rule["metric"] == "shift/exposure"]
+            return str(held.count(outcome))
+        if name == "count":
+            name, metric, suite, side = rest.split()
+            return str(records[name].one_sided(metric, suite, side))
         metric, suite, *slices = rest.split()
         where = dict(part.split("=") for part in slices)
         return records[name].shown(metric, suite, **where)
