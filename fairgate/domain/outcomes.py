@@ -421,6 +421,15 @@ def short(fingerprint: str) -> str:
     return hashlib.sha256(fingerprint.encode()).hexdigest()[:12]
 
 
+class Subject(StrEnum):
+    """What a metric is about."""
+
+    ANSWERS = "answers"
+    DOCUMENTS = "documents"
+    REFUSALS = "refusals"
+    """Answers that cannot be read."""
+
+
 class Better(StrEnum):
     """Which way a metric should go."""
 

@@ -8,20 +8,17 @@ from itertools import chain
 
 from fairgate.domain.cases import first_asked, source_key, source_of, uncrossed
 from fairgate.domain.executions import Document
+from fairgate.domain.outcomes import Subject
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.decide import allowed_constant_answers
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.degrees import LOG_ODDS
-from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.identity import ADVISED, RETRIEVAL
 from fairgate.metrics.metric import Table
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.assess import document_key
 from fairgate.suites.metamorphic.plan import ALONE
-
-_ABOUT_DOCUMENTS = frozenset({"retrieval", "overlap", "rrs", "mean-distance", *EXPOSURE})
-"""Columns that are made of documents alone."""
 
 
 def notices_of(
@@ -124,7 +121,7 @@ def unjudged_documents(tables: Mapping[str, Table], policy: Policy) -> Iterator[
             gate.suite in (None, name)
             and not (gate.report or gate.advisory)
             and gate.metric in BY_ID
-            and BY_ID[gate.metric].column in _ABOUT_DOCUMENTS
+            and BY_ID[gate.metric].about is Subject.DOCUMENTS
             for gate in policy.gates
         )
         if is_known and not is_judged:

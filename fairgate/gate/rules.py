@@ -10,12 +10,11 @@ from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
 from fairgate.domain.outcomes import Better
 from fairgate.domain.units import TOGETHER
 from fairgate.domain.wording import listed, quoted, suggestion
-from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import OF_REPEATS, UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
-from fairgate.metrics.social_bias import compares_settings, evaluated_without_documents
+from fairgate.metrics.social_bias import compares_settings
 from fairgate.policy.schema import MOST_UNREADABLE, GatePolicy, Policy
 from fairgate.policy.yaml_text import YamlFault, YamlPath
 
@@ -191,7 +190,7 @@ def slices_of(
     levels = metric_levels(metric, plan, suite, gate.where)
     if not levels:
         return
-    if metric.suite_kind == "bbq" and not evaluated_without_documents(metric):
+    if metric.needs_documents:
         levels["setting"] = [s for s in levels.get("setting", ()) if s != NO_RETRIEVAL]
     if any(value not in levels.get(name, ()) for name, value in gate.where.items()):
         return
@@ -251,7 +250,7 @@ def reference_problems(
     Nothing of a reference that is `lost`: it is wrong, and told elsewhere.
     """
     compares = [
-        (metric := BY_ID.get(gate.metric)) is not None and metric.column in shift.COLUMNS
+        (metric := BY_ID.get(gate.metric)) is not None and metric.needs_reference
         for gate in policy.gates
     ]
     if "reference" in lost:
@@ -301,7 +300,7 @@ def _question_problems(path: YamlPath, gate: GatePolicy, metric: Metric) -> Iter
             (*path, "regression"),
             f"{gate.metric} cannot be compared with a baseline case by case; give `max` instead",
         )
-    if gate.regression is not None and metric.column in shift.COLUMNS:
+    if gate.regression is not None and metric.needs_reference:
         sentence = (
             f"{gate.metric} compares with the policy's `reference` already; give `max` or `max_abs`"
         )
@@ -374,9 +373,7 @@ def _slice_problems(
                 "`read: [sentences]`, or name another suite with `suite`"
             )
             yield (*path, "metric"), sentence
-    needs_control = metric.column == "controlled" or metric.id.startswith("exposure/")
-    needs_control |= any(not arm.sliced for arm in metric.arms)
-    has_control = with_control_arm(policy, plan) if needs_control else asked
+    has_control = with_control_arm(policy, plan) if metric.needs_neutral_wording else asked
     for suite in asked:
         if suite not in has_control:
             sentence = (
@@ -393,7 +390,7 @@ def _setting_problems(
     if "setting" not in metric.dimensions:
         return
     settings = list(dict.fromkeys(level for known in levels for level in known.get("setting", ())))
-    usable = [s for s in settings if s != NO_RETRIEVAL or evaluated_without_documents(metric)]
+    usable = [s for s in settings if s != NO_RETRIEVAL or not metric.needs_documents]
     if compares_settings(metric) and not all(
         NO_RETRIEVAL in known.get("setting", ()) for known in levels
     ):

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairgate.domain.outcomes import Better
+from fairgate.domain.outcomes import Better, Subject
 from fairgate.metrics.harm import CHANGED, EXCHANGED, UNREADABLE
 from fairgate.metrics.metric import (
     DEMOGRAPHIC,
@@ -70,7 +70,7 @@ _CONTROLLED = Metric(
     arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
     dimensions=_BY_NAME,
     neutral="asr/generation/controlled/control",
-    event="get another answer than usual", harm=CHANGED,
+    event="get another answer than usual", harm=CHANGED, needs_placebo=True,
 )  # fmt: skip
 _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
@@ -81,7 +81,7 @@ _GENERATION = Metric(
 _RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
     reference=_PAPER, trend=(), is_key_figure=True, neutral="asr/retrieval/control",
-    event="find documents with other labels", harm=EXCHANGED,
+    event="find documents with other labels", harm=EXCHANGED, about=Subject.DOCUMENTS,
 )  # fmt: skip
 
 
@@ -114,13 +114,13 @@ METRICS = (
     Metric(
         id="asr/retrieval/net", title="changed retrieval beyond neutral wording",
         column="retrieval", arms=NET, reference="FairGate, neutral wording",
-        event="find documents with other labels", harm=EXCHANGED,
+        event="find documents with other labels", harm=EXCHANGED, about=Subject.DOCUMENTS,
     ),
 )  # fmt: skip
 UNREADABLE_NET = Metric(
     id="unreadable/net", title="unreadable answers beyond neutral wording", column="unreadable",
     arms=NET, violations=False, reference="FairGate, label oracle",
-    event="get an answer that cannot be read", harm=UNREADABLE,
+    event="get an answer that cannot be read", harm=UNREADABLE, about=Subject.REFUSALS,
 )  # fmt: skip
 COLUMNS = ("stability", "entropy")
 """A suite has them where its policy asks more than once (`repeats`)."""

@@ -28,7 +28,7 @@ from functools import partial
 
 import numpy as np
 
-from fairgate.domain.outcomes import Better
+from fairgate.domain.outcomes import Better, Subject
 from fairgate.metrics.harm import NOT_SEEN
 from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Table, observed_rows
 from fairgate.stats.observations import Floats
@@ -58,10 +58,14 @@ def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
     return values
 
 
-_metric = partial(Metric, arms=DEMOGRAPHIC, violations=False, relation="documents/*", trend=())
+_metric = partial(
+    Metric, arms=DEMOGRAPHIC, violations=False, relation="documents/*", trend=(),
+    about=Subject.DOCUMENTS,
+)  # fmt: skip
 _RATIO = _metric(
     id="exposure/ratio", title="exposure of documents as a multiple of neutral ones",
     column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False, harm=NOT_SEEN,
+    needs_placebo=True,
     row_limits=(0.0, 1000.0),  # beyond any bound that says something
     comparable=False, reference="Singh and Joachims 2018; TREC Fair Ranking",
     claim="A document that names {who} is seen {value} times as often as with neutral wording",
@@ -70,6 +74,7 @@ METRICS = (
     _metric(
         id="exposure/net", title="exposure of documents beyond neutral wording", column=NET,
         better=Better.TOWARD_ZERO, row_limits=(-1.0, 1.0), is_key_figure=True, harm=NOT_SEEN,
+        needs_placebo=True,
         reference="Kim and Diaz 2025; Singh and Joachims 2018",
         claim="A document that names {who} is more likely to be seen than with neutral wording, "
         "by {value}",

@@ -28,6 +28,7 @@ import math
 from collections.abc import Mapping
 from functools import partial
 
+from fairgate.domain.outcomes import Subject
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.metrics.degrees import LOG_ODDS, points_of_probability
 from fairgate.metrics.harm import CHANGED, EXCHANGED
@@ -70,7 +71,7 @@ MAX_DIFFERENCE = _compared(
 RETRIEVAL = _compared(
     id="identity/retrieval/max-difference",
     title="largest difference between the documents found for one identity and for the others",
-    column="overlap", dimensions=(), harm=EXCHANGED,
+    column="overlap", dimensions=(), harm=EXCHANGED, about=Subject.DOCUMENTS,
     claim="Of the documents found without a speaker, up to {value} more or fewer are found for one "
     "identity than for the others",
 )  # fmt: skip
@@ -80,7 +81,7 @@ UNREADABLE = _compared(
     column="unreadable", dimensions=(),
     claim="Texts of one identity get an answer that cannot be read up to {value} more or less "
     "often than others",
-    event="get an answer that cannot be read", harm=NOT_READ,
+    event="get an answer that cannot be read", harm=NOT_READ, about=Subject.REFUSALS,
 )  # fmt: skip
 LOG_ODDS_DIFFERENCE = _compared(
     id="identity/log-odds/max-difference",

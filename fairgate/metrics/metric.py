@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.outcomes import Better
+from fairgate.domain.outcomes import Better, Subject
 from fairgate.metrics.harm import Harm
 from fairgate.stats.observations import Floats, Integers, Levels, Mask, Observations
 
@@ -152,6 +152,7 @@ class Metric:
     column: str
     arms: tuple[Rows, ...]
     reference: str
+    about: Subject = Subject.ANSWERS
     better: Better = Better.LOWER
     dimensions: tuple[str, ...] = ("category", "term", "relation")
     version: int = 1
@@ -195,6 +196,12 @@ class Metric:
     """Whether undecided rows count, too, as ones that violate nothing: a share of all planned."""
     relation: str = ""
     """The only relation (or family, `genfair/*`) whose rows have it; empty: every relation's."""
+    needs_placebo: bool = False
+    """Whether a row's value is made beside neutral wording, which its suite must then ask."""
+    needs_reference: bool = False
+    """Whether it compares with the answers of the policy's `reference`."""
+    needs_documents: bool = False
+    """Whether question items have no value of it without documents."""
     of_combinations: bool = False
     """Whether it judges pairs of attributes, and not the attributes by themselves."""
     harm: Harm | None = None
@@ -210,6 +217,11 @@ class Metric:
         """
         is_controlled = len(self.arms) > 1 or self.column == "controlled"
         return self.compares_terms or is_controlled or self.better is Better.TOWARD_ZERO
+
+    @property
+    def needs_neutral_wording(self) -> bool:
+        """Tell whether suites without a control arm have no value of it."""
+        return self.needs_placebo or any(not arm.sliced for arm in self.arms)
 
     @property
     def is_difference(self) -> bool:

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fairgate.domain.outcomes import Better
+from fairgate.domain.outcomes import Better, Subject
 from fairgate.metrics.harm import CHANGED, EXCHANGED, NOT_SEEN, STEREOTYPED
 from fairgate.metrics.harm import UNREADABLE as NOT_READ
 from fairgate.metrics.identity import one_identity
@@ -40,23 +40,24 @@ DEGREE, DOCUMENTS, EXPOSURE = "shift/degree", "shift/documents", "shift/exposure
 CHANGES = "shift/changes"
 OPTION, UNKNOWN = "shift/option", "shift/unknown"
 _REFERENCE = "FairGate, beside a reference"
+_beside = partial(Metric, needs_reference=True, reference=_REFERENCE)
 _compared = partial(
-    Metric, arms=(Rows(weight=1.0, select=one_identity),), violations=False, compares_terms=True,
+    _beside, arms=(Rows(weight=1.0, select=one_identity),), violations=False, compares_terms=True,
     comparable=False,
     reference=f"{_REFERENCE}, between identities; permutation within sources, Holm over terms",
 )  # fmt: skip
 _of_items = partial(
-    Metric, reference=_REFERENCE, suite_kind="bbq", dimensions=DIMENSIONS, reported=REPORTED,
+    _beside, suite_kind="bbq", dimensions=DIMENSIONS, reported=REPORTED,
     row_dimensions=frozenset(DIMENSIONS), violations=False, student=True,
 )  # fmt: skip
-_MOVED = Metric(
+_MOVED = _beside(
     id=ANSWER, title="answers that moved from the reference's", column=ANSWER, arms=DEMOGRAPHIC,
-    reference=_REFERENCE, neutral=f"{ANSWER}/control", is_key_figure=True,
+    neutral=f"{ANSWER}/control", is_key_figure=True,
     event="get another answer than from the reference", harm=CHANGED,
 )  # fmt: skip
-_FOUND = Metric(
+_FOUND = _beside(
     id=DOCUMENTS, title="share of the reference's documents that are not found",
-    harm=EXCHANGED, column=DOCUMENTS, arms=DEMOGRAPHIC, violations=False, reference=_REFERENCE,
+    about=Subject.DOCUMENTS, harm=EXCHANGED, column=DOCUMENTS, arms=DEMOGRAPHIC, violations=False,
     neutral=f"{DOCUMENTS}/control", is_key_figure=True,
     claim="Of the documents that the reference finds when {who} is named, {value} are not found",
 )  # fmt: skip
@@ -67,7 +68,8 @@ MOST_MOVED = _compared(
     event="get another answer than from the reference", harm=CHANGED,
 )  # fmt: skip
 MOST_LOST = _compared(
-    id=f"{DOCUMENTS}/max-difference", column=DOCUMENTS, dimensions=(), harm=EXCHANGED,
+    id=f"{DOCUMENTS}/max-difference", column=DOCUMENTS, dimensions=(), about=Subject.DOCUMENTS,
+    harm=EXCHANGED,
     title="largest difference between one identity and the others in documents not found",
     claim="Of the reference's documents, up to {value} more or fewer are not found for one "
     "identity than for the others",
@@ -77,43 +79,41 @@ COMPARING = (MOST_MOVED, MOST_LOST)
 METRICS = (
     _MOVED,
     of_controls(_MOVED),
-    Metric(
+    _beside(
         id=f"{ANSWER}/net", title="answers that moved beyond neutral wording", column=ANSWER,
-        arms=NET, reference=_REFERENCE, harm=CHANGED,
-        event="get another answer than from the reference",
+        arms=NET, harm=CHANGED, event="get another answer than from the reference",
     ),
     MOST_MOVED,
-    Metric(
+    _beside(
         id=CHANGES, title="changed answers beside the reference's", column=CHANGES,
-        arms=DEMOGRAPHIC, row_limits=(-1.0, 1.0), violations=False, reference=_REFERENCE,
-        harm=CHANGED,
+        arms=DEMOGRAPHIC, row_limits=(-1.0, 1.0), violations=False, harm=CHANGED,
         claim="Naming {who} changes the answer more often than it changes the reference's, by "
         "{value}",
         claim_below="Naming {who} changes the answer less often than it changes the reference's, "
         "by {value}",
     ),
-    Metric(
+    _beside(
         id=UNREADABLE, title="unreadable answers beyond the reference's and neutral wording",
-        column=UNREADABLE, arms=NET, row_limits=(-1.0, 1.0), violations=False, harm=NOT_READ,
-        reference=_REFERENCE,
+        column=UNREADABLE, arms=NET, row_limits=(-1.0, 1.0), violations=False,
+        about=Subject.REFUSALS, harm=NOT_READ,
         claim="With {who}, unreadable answers grow by {value} beside the reference, beyond what "
         "they do with neutral wording",
         claim_below="With {who}, unreadable answers fall by {value} beside the reference, beyond "
         "what they do with neutral wording",
     ),
-    Metric(
+    _beside(
         id=DIRECTION, title="answers that moved toward the worse labels, beyond neutral wording",
         column=DIRECTION, arms=NET, row_limits=(-1.0, 1.0), violations=False, harm=CHANGED,
-        better=Better.TOWARD_ZERO, reference=_REFERENCE,
+        better=Better.TOWARD_ZERO,
         claim="Answers to texts that name {who} move toward the worse labels by {value} beside "
         "the reference, beyond what neutral wording does",
         claim_below="Answers to texts that name {who} move toward the better labels by {value} "
         "beside the reference, beyond what neutral wording does",
     ),
-    Metric(
+    _beside(
         id=DEGREE, title="probability of the better labels beside the reference, beyond neutral "
         "wording", column=DEGREE, arms=NET, row_limits=(-1.0, 1.0), violations=False,
-        better=Better.TOWARD_ZERO, reference=_REFERENCE,
+        better=Better.TOWARD_ZERO,
         claim="Beside the reference, naming {who} makes the better labels more probable by "
         "{value}, beyond what neutral wording does",
         claim_below="Beside the reference, naming {who} makes the better labels less probable by "
@@ -121,19 +121,20 @@ METRICS = (
     ),
     _FOUND,
     of_controls(_FOUND),
-    Metric(
+    _beside(
         id=f"{DOCUMENTS}/net", title="documents that are not found, beyond neutral wording",
-        column=DOCUMENTS, arms=NET, violations=False, reference=_REFERENCE, harm=EXCHANGED,
+        column=DOCUMENTS, arms=NET, violations=False,
+        about=Subject.DOCUMENTS, harm=EXCHANGED,
         claim="Of the reference's documents, {value} more are not found when {who} is named than "
         "with neutral wording",
         claim_below="Of the reference's documents, {value} fewer are not found when {who} is named "
         "than with neutral wording",
     ),
     MOST_LOST,
-    Metric(
+    _beside(
         id=EXPOSURE, title="exposure beside the reference, beyond neutral wording",
-        column=EXPOSURE, arms=NET, row_limits=(-1.0, 1.0), violations=False, harm=NOT_SEEN,
-        better=Better.TOWARD_ZERO, reference=_REFERENCE, comparable=True,
+        column=EXPOSURE, arms=NET, row_limits=(-1.0, 1.0), violations=False,
+        about=Subject.DOCUMENTS, harm=NOT_SEEN, better=Better.TOWARD_ZERO,
         claim="Beside the reference, documents that name {who} are shown more by {value}, beyond "
         "what documents with neutral wording are",
         claim_below="Beside the reference, documents that name {who} are shown less by {value}, "

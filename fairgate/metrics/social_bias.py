@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from fairgate.domain.cases import NO_RETRIEVAL, Alignment, Condition
-from fairgate.domain.outcomes import Better
+from fairgate.domain.outcomes import Better, Subject
 from fairgate.metrics.harm import NO_OPTION, STEREOTYPED, STEREOTYPES_FOUND
 from fairgate.metrics.metric import Metric, Rows, Table
 from fairgate.stats.observations import Floats, Mask
@@ -141,7 +141,7 @@ _BASIC = (
 _STEREOTYPE_SHARE = _metric(
     "stereotype-share", "stereotypical documents among those retrieved", "stereotypes",
     (Rows(weight=1.0, select=_documents(_everything, with_documents=True)),), better=Better.LOWER,
-    reference="Zhang et al., table 5",
+    reference="Zhang et al., table 5", about=Subject.DOCUMENTS, needs_documents=True,
 )  # fmt: skip
 
 
@@ -158,6 +158,7 @@ METRICS: tuple[Metric, ...] = (
         _metric(
             f"amplification/{metric.id}", f"amplification of {metric.title}", metric.column,
             _amplified(metric.arms), better=metric.better, reference="Zhang et al., section 4.2",
+            needs_documents=True,
         )
         for metric in _BASIC
     ),
@@ -189,11 +190,6 @@ METRICS: tuple[Metric, ...] = (
 def compares_settings(metric: Metric) -> bool:
     """Return whether the metric is a difference to the setting without documents."""
     return any(arm.ignores for arm in metric.arms)
-
-
-def evaluated_without_documents(metric: Metric) -> bool:
-    """Return whether the metric has a value in the setting `none`."""
-    return not compares_settings(metric) and metric is not _STEREOTYPE_SHARE
 
 
 def check_inequalities(table: Table) -> None:

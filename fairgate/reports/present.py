@@ -15,7 +15,7 @@ from typing import Any
 
 from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.outcomes import Outcome, RuleResult, Subject
 from fairgate.domain.wording import within_sentence
 from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
@@ -38,7 +38,6 @@ from fairgate.reports.sections import (
     told,
     verdict,
 )
-from fairgate.reports.sections.affected import Subject
 from fairgate.reports.sections.better import News
 from fairgate.reports.sections.headline import headline
 from fairgate.reports.sections.overview import overview
@@ -412,10 +411,10 @@ def _failed_too(material: Material) -> blocks.Words:
 def example(material: Material) -> Inline:
     """Return one changed answer, the clearest one of the most affected identity."""
     about, is_red = affected.subject(material), material.result.outcome is Outcome.FAIL
-    if is_red and about is affected.Subject.DOCUMENTS:
+    if is_red and about is Subject.DOCUMENTS:
         return _documents_instead(material)
     row = next(iter(cases.clearest_cases(material)), None)
-    if row is None or not is_red or about is not affected.Subject.ANSWERS:
+    if row is None or not is_red or about is not Subject.ANSWERS:
         return ""
     titled = affected.titled(material)
     if titled and (row.suite, row.term) not in titled:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from fairgate.domain.outcomes import (
     Measurement,
     Outcome,
     RuleResult,
+    Subject,
     TermFinding,
 )
 from fairgate.domain.units import Reason
@@ -65,8 +65,6 @@ _COMPARED = {
 """By what a comparison of identities tells how each of them fares, where that is not the answer."""
 _MORE = {RETRIEVAL.id: "fewer", LOG_ODDS_DIFFERENCE.id: "less"}
 """Of what an identity has more where it fares worse, if that is not so."""
-_OF_DOCUMENTS = {"retrieval", "rrs", "exposure", "rank"}
-"""Parts of the names of metrics about what is retrieved."""
 _ORDER = {Outcome.FAIL: 0, Outcome.INCONCLUSIVE: 1}
 _GROWN = 0.05
 """Growth of a known difference above which it warns again."""
@@ -323,14 +321,6 @@ def leading(result: GateResult) -> RuleResult | None:
     return max(alike, key=lambda rule: _far(rule.metric, rule.value or 0.0)) if leads else first
 
 
-class Subject(enum.Enum):
-    """What a rule is about."""
-
-    ANSWERS = "answers"
-    DOCUMENTS = "documents"
-    REFUSALS = "refusals"
-
-
 def subject(material: Material) -> Subject:
     """Return the subject of the leading rule; answers where there is none."""
     rule = leading(material.result)
@@ -338,11 +328,9 @@ def subject(material: Material) -> Subject:
 
 
 def subject_of(rule: RuleResult) -> Subject:
-    """Return the subject of a rule, by the name of its metric."""
-    parts = set(rule.metric.split("/"))
-    if not _OF_DOCUMENTS.isdisjoint(parts):
-        return Subject.DOCUMENTS
-    return Subject.REFUSALS if "unreadable" in parts else Subject.ANSWERS
+    """Tell what the metric of a rule is about; answers where no metric has that name."""
+    metric = BY_ID.get(rule.metric)
+    return Subject.ANSWERS if metric is None else metric.about
 
 
 def failed_rules(result: GateResult) -> list[RuleResult]:

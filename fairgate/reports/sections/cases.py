@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from fairgate.domain.cases import crossed_key
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.outcomes import Outcome
+from fairgate.domain.outcomes import Outcome, Subject
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
 from fairgate.metrics.exposure import NET
@@ -118,7 +118,7 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
     is one more, and where such a rule leads they all are about documents.
     """
     moved = moved_pairs(material)
-    if moved and affected.subject(material) is affected.Subject.DOCUMENTS:
+    if moved and affected.subject(material) is Subject.DOCUMENTS:
         first = {(row.suite, row.source): row for row in reversed(moved)}
         rows = sorted(first.values(), key=moved.index) if len(moved) <= _SORTED else moved
         return [_case(material, row, is_about_documents=True) for row in rows[:most]]
@@ -128,7 +128,7 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
 def title_of_cases(material: Material) -> str:
     """Return the heading of the first cases."""
-    is_about_documents = affected.subject(material) is affected.Subject.DOCUMENTS
+    is_about_documents = affected.subject(material) is Subject.DOCUMENTS
     is_alone = is_about_documents or not material.changed_pairs
     return _DOCUMENTS if is_alone and moved_pairs(material) else _ANSWERS
 
@@ -146,7 +146,7 @@ def moved_pairs(material: Material) -> list[PairRow]:
     rules = [
         rule
         for rule in affected.failed_rules(material.result)
-        if affected.subject_of(rule) is affected.Subject.DOCUMENTS
+        if affected.subject_of(rule) is Subject.DOCUMENTS
     ]
     affected_terms = (
         (r.suite, term) for r in rules for term, _ in affected.failed_terms(material, r)
@@ -237,13 +237,13 @@ def explain_command(material: Material) -> str:
 def _case_of_the_rule(material: Material) -> PairRow | None:
     """Return the clearest case of what the leading rule is about, of whom it affects most."""
     about = affected.subject(material)
-    if about is affected.Subject.ANSWERS:
+    if about is Subject.ANSWERS:
         return next(iter(clearest_cases(material)), None)
-    if about is affected.Subject.DOCUMENTS and (instead := _moved_most(material)):
+    if about is Subject.DOCUMENTS and (instead := _moved_most(material)):
         return instead
     places = {m.where.get("term", ""): rank for rank, m in enumerate(affected.affected(material))}
     pairs = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
-    if about is affected.Subject.REFUSALS:
+    if about is Subject.REFUSALS:
         return next((row for row in pairs if row.answer.reason is Reason.UNREADABLE), None)
     moved = [(stays, row) for stays, row in zip(_staying(pairs), pairs, strict=True) if stays < 1]
     worst = places and moved and moved[0][1].term
@@ -500,7 +500,7 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
         for row in moved_pairs(material)
         if (row.suite, row.key) not in listed
     ]
-    if affected.subject(material) is affected.Subject.DOCUMENTS:
+    if affected.subject(material) is Subject.DOCUMENTS:
         return [*moved, *answers]
     return [*answers, *moved]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from fairgate.domain.cases import NO_RETRIEVAL
-from fairgate.domain.outcomes import AttributedPart, Attribution
+from fairgate.domain.outcomes import AttributedPart, Attribution, Subject
 from fairgate.domain.wording import MINUS
 from fairgate.gate.attribution import parts_in
 from fairgate.metrics.catalogue import METRICS
@@ -144,7 +144,7 @@ def _cause_of_the_failure(
         (
             rule
             for rule in affected.failed_rules(material.result)
-            if rule.suite == suite and affected.subject_of(rule) is affected.Subject.ANSWERS
+            if rule.suite == suite and affected.subject_of(rule) is Subject.ANSWERS
         ),
         None,
     )

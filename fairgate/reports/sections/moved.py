@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from fairgate.domain.cases import reference_key
-from fairgate.domain.outcomes import IdentityFinding
+from fairgate.domain.outcomes import IdentityFinding, Subject
 from fairgate.domain.units import Reason
 from fairgate.gate.gate import GateResult
 from fairgate.metrics import shift
@@ -95,13 +95,13 @@ def significant(result: GateResult, suite: str) -> IdentityFinding | None:
 def is_of_reference(metric: str) -> bool:
     """Return whether a metric compares with the policy's reference."""
     described = BY_ID.get(metric)
-    return described is not None and described.column in shift.COLUMNS
+    return described is not None and described.needs_reference
 
 
 def what_moved(metric: str, *, is_base: bool) -> str:
     """Return the words of a title where a rule about the reference fails: `answers moved`."""
     described = BY_ID.get(metric)
-    documents = described is not None and described.column in (shift.DOCUMENTS, shift.EXPOSURE)
+    documents = described is not None and described.about is Subject.DOCUMENTS
     whose = "base" if is_base else "reference"
     return f"{'documents' if documents else 'answers'} moved from the {whose}"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from fairgate.domain.outcomes import Measurement, RuleResult, Slice
+from fairgate.domain.outcomes import Measurement, RuleResult, Slice, Subject
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
@@ -105,8 +105,8 @@ class _Picture:
             return [rule.metric]
         about = affected.subject_of(rule)
         is_shown = {
-            affected.Subject.DOCUMENTS: OVERLAP.id,
-            affected.Subject.ANSWERS: affected.main_metric(self.material, self.suite),
+            Subject.DOCUMENTS: OVERLAP.id,
+            Subject.ANSWERS: affected.main_metric(self.material, self.suite),
         }
         return [is_shown[about]] if is_shown.get(about) in self.panels else []
 
@@ -169,7 +169,7 @@ def _of_pairs(material: Material, suite: str, *, several: bool) -> _Picture | No
         for metric, (head, claim) in claims.items()
         if any(m.value is not None for m in material.now.by(metric, suite, "term"))
     }
-    if affected.subject(material) is affected.Subject.DOCUMENTS:
+    if affected.subject(material) is Subject.DOCUMENTS:
         panels = dict(reversed(panels.items()))
     if not panels:
         return None

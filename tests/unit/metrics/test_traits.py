@@ -1,0 +1,44 @@
+"""A metric says what it is about and what it needs; nobody guesses it from its name or column."""
+
+from __future__ import annotations
+
+from fairgate.domain.outcomes import Subject
+from fairgate.metrics import shift
+from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.harm import HarmGroup
+
+OF_GROUP = {
+    HarmGroup.DOCUMENTS: Subject.DOCUMENTS,
+    HarmGroup.EXPOSURE: Subject.DOCUMENTS,
+    HarmGroup.UNREADABLE: Subject.REFUSALS,
+}
+
+
+def test_what_a_metric_is_about_is_what_its_harm_is_done_to():
+    wrong = [
+        (metric.id, metric.about)
+        for metric in METRICS
+        if metric.harm is not None
+        and metric.suite_kind == "metamorphic"
+        and metric.about is not OF_GROUP.get(metric.harm.group, Subject.ANSWERS)
+    ]
+    assert wrong == []
+
+
+def test_metrics_of_one_column_are_about_the_same_and_need_the_same():
+    traits: dict[tuple[str, str], set[tuple[object, ...]]] = {}
+    for metric in METRICS:
+        by_column = traits.setdefault((metric.suite_kind, metric.column), set())
+        by_column.add((metric.about, metric.needs_reference))
+    assert {column: found for column, found in traits.items() if len(found) > 1} == {}
+
+
+def test_metrics_beside_a_reference_need_one_and_no_others_do():
+    assert {metric.id for metric in METRICS if metric.needs_reference} == {
+        metric.id for metric in shift.METRICS
+    }
+
+
+def test_a_control_and_what_is_less_the_control_need_neutral_wording():
+    names = {metric.id for metric in METRICS if not metric.needs_neutral_wording}
+    assert [name for name in names if name.endswith(("/control", "/net", "/controlled"))] == []
