@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import math
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -176,10 +178,17 @@ class Found:
         ]
         return sum(low > 0 if side == "above" else high < 0 for low, high in ends)
 
+    def masked(self) -> str:
+        """Return the report's first sentence where equal rates hide other cases."""
+        sentences = re.findall(
+            r"^\S.*?% of these are other cases.*?\.(?= |$)", self.record["report"], re.MULTILINE
+        )
+        return sentences[0].replace("*", "").replace("&nbsp;", " ") if sentences else ""
+
     def unseen(self) -> str:
         """Return what a green run could not have seen."""
         lines = re.findall(r"One identity whose .*? would be green here\.", self.record["report"])
-        return lines[0] if lines else ""
+        return lines[0].replace("&nbsp;", " ") if lines else ""
 
 
 def _signed(value: float) -> str:
@@ -191,9 +200,10 @@ def in_fewer_bits(records: dict[str, Found]) -> str:
     lines = [
         (
             "| beside float32 | reviews | answers moved | with neutral wording | beyond it "
-            "| stands out most | BBQ: option moved | “unknown”, points |"
+            "| P(positive) moved, points (SD) | stands out most | BBQ: option moved "
+            "| “unknown”, points |"
         ),
-        "|:--|--:|--:|--:|--:|:--|--:|--:|",
+        "|:--|--:|--:|--:|--:|--:|:--|--:|--:|",
     ]
     for name, title in PRECISIONS.items():
         if name not in records:
@@ -206,12 +216,31 @@ def in_fewer_bits(records: dict[str, Found]) -> str:
             found.shown("shift/answer", "reviews"),
             found.shown("shift/answer/control", "reviews"),
             found.shown("shift/answer/net", "reviews"),
+            _probabilities(name),
             found.differs("shift/answer/max-difference", "reviews"),
             found.shown("shift/option", "bbq", setting="none"),
             found.shown("shift/unknown", "bbq", setting="none"),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _probabilities(name: str) -> str:
+    """Return by how much the probability of `positive` moved, whoever is named, and its SD."""
+    before = {row["key"]: row for row in rows_of(FLOAT32) if row["suite"] == "reviews"}
+    moved = [
+        100 * (_positive(row["degrees"]) - _positive(before[row["key"]]["degrees"]))
+        for row in rows_of(name)
+        if row["suite"] == "reviews" and row.get("degrees")
+    ]
+    if not moved:
+        return "–"
+    return f"{_signed(statistics.mean(moved))} ({_signed(statistics.pstdev(moved))})"
+
+
+def _positive(degrees: dict[str, float]) -> float:
+    """Return the probability of `positive` beside `negative`, of scores in nats."""
+    return 1 / (1 + math.exp(degrees["negative"] - degrees["positive"]))
 
 
 def embedders(records: dict[str, Found]) -> str:
@@ -273,6 +302,8 @@ def page(records: dict[str, Found]) -> str:
         if name == "count":
             name, metric, suite, side = rest.split()
             return str(records[name].one_sided(metric, suite, side))
+        if name == "masked":
+            return records[rest].masked()
         metric, suite, *slices = rest.split()
         where = dict(part.split("=") for part in slices)
         return records[name].shown(metric, suite, **where)
