@@ -114,7 +114,7 @@ class RuleResult:
     """A bound holds with the cases that were added or left out, and not on the baseline's."""
     is_bare: bool = False
     """It fails by an estimate alone, beyond its bound by no more than chance explains."""
-    open_beside: str = ""
+    open_evidence: str = ""
     """What would end the run without a pass if this rule did not fail: no waiver is about that."""
     waiver: Waiver | None = None
     """What keeps this failure from stopping the build; the outcome stays `fail`."""

@@ -143,7 +143,7 @@ def rule_results(
                 is_diluted=is_diluted,
                 is_bare=bool(failed)
                 and all(check.is_bare for check in checks if check.outcome is Outcome.FAIL),
-                open_beside=beside,
+                open_evidence=beside,
             )
         )
     return results

@@ -109,8 +109,10 @@ def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
     if entry.expires < day:
         ended = f"the waiver of {owner} ended on {entry.expires} ({why})"
         return replace(result, reasons=[*result.reasons, ended])
-    if result.open_beside:
-        unheard = f"the waiver of {owner} does not cover too little evidence: {result.open_beside}"
+    if result.open_evidence:
+        unheard = (
+            f"the waiver of {owner} does not cover too little evidence: {result.open_evidence}"
+        )
         return replace(result, reasons=[*result.reasons, unheard])
     if _COMPARED.intersection(result.failed) and not entry.regression:
         uncovered = (

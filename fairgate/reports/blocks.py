@@ -514,7 +514,7 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownBeside:
+class ShownComparison:
     """What is said first of a run when it is shown beside something."""
 
     id: str
@@ -548,7 +548,7 @@ class View:
     """The first sentence: what happens how often, or why there is no verdict."""
     is_better: bool
     """Whether a run that passes is better than its baseline by more than chance."""
-    choices: Sequence[ShownBeside]
+    choices: Sequence[ShownComparison]
     """What the page can show the run beside, the usual one first."""
     reasons: Sequence[Block]
     """What a busy reviewer reads after what changed and who is affected: why, and an example."""

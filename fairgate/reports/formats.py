@@ -30,7 +30,14 @@ from fairgate.reports.sections.affected import alerts
 from fairgate.reports.sections.cases import BIAS_WORDS
 
 SCHEMA_VERSION = 1
-_UNTOLD = ("by_default", "is_bare", "is_diluted", "is_not_in_baseline", "open_beside", "waiver")
+_UNTOLD = (
+    "by_default",
+    "is_bare",
+    "is_diluted",
+    "is_not_in_baseline",
+    "open_evidence",
+    "waiver",
+)
 _AS_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _VERDICTS = ("generation", "controlled", "retrieval")
 _SCORES = ("mean-distance", "label-changes", "rrs", "overlap")

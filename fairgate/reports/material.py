@@ -246,7 +246,7 @@ def question_suites(result: GateResult) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class ComparedRun:
     """What a run is shown beside.
 
     Showing decides nothing: a run is judged against the baseline, and its budgets against the
@@ -275,10 +275,10 @@ class Beside:
         return rule.since_anchor if self.id == _ANCHOR else None
 
 
-NOTHING = Beside(id=ALONE, label="nothing: this run alone", word="", values=Measurements(()))
+NOTHING = ComparedRun(id=ALONE, label="nothing: this run alone", word="", values=Measurements(()))
 
 
-def what_is_beside(result: GateResult) -> list[Beside]:
+def compared_runs(result: GateResult) -> list[ComparedRun]:
     """Return everything that a run can be shown beside, the usual one first, nothing last or alone.
 
     An anchor that was made under other conditions is left out: its values are of other questions.
@@ -295,11 +295,11 @@ def what_is_beside(result: GateResult) -> list[Beside]:
     return [*choices, NOTHING] if baseline is not None else [NOTHING, *choices]
 
 
-def _stored(word: str, run: Baseline | AcceptedRun, number: str = "") -> Beside:
+def _stored(word: str, run: Baseline | AcceptedRun, number: str = "") -> ComparedRun:
     when: Words = [" of ", Span(run.date, Kind.DATE)] if run.date else []
     if isinstance(run, AcceptedRun) and run.commit and not when:
         when = [" ", code(run.commit)]
-    return Beside(
+    return ComparedRun(
         id=number or word,
         label=[word, *when],
         word=word,
@@ -344,16 +344,16 @@ class Material:
         return Measurements(self.result.measurements)
 
     @cached_property
-    def choices(self) -> Sequence[Beside]:
+    def choices(self) -> Sequence[ComparedRun]:
         """Return the runs that this one can be shown beside, the usual one first."""
-        return what_is_beside(self.result)
+        return compared_runs(self.result)
 
     @cached_property
-    def beside(self) -> Beside:
+    def beside(self) -> ComparedRun:
         """Return the run that this one is shown beside: the baseline, where there is one."""
         return self.choices[0]
 
-    def shown_beside(self, other: Beside) -> Material:
+    def shown_beside(self, other: ComparedRun) -> Material:
         """Return the same run beside something else; what was looked up is not looked up again."""
         copied = copy.copy(self)
         copied.__dict__.pop("_before", None)

@@ -27,7 +27,7 @@ from fairgate.reports.blocks import Inline, Tone, code, command, figure, joined,
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.figures import rule_rows
 from fairgate.reports.formats import Format
-from fairgate.reports.material import ALONE, Beside, Material, in_words
+from fairgate.reports.material import ALONE, ComparedRun, Material, in_words
 from fairgate.reports.sections import (
     affected,
     better,
@@ -38,7 +38,7 @@ from fairgate.reports.sections import (
     told,
     verdict,
 )
-from fairgate.reports.sections.better import News
+from fairgate.reports.sections.better import Improvements
 from fairgate.reports.sections.headline import headline
 from fairgate.reports.sections.overview import overview
 
@@ -66,7 +66,7 @@ _COUNTED = {
 def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
     """Return the view of a run."""
     material = Material(run=run, options=options)
-    result, news = run.result, better.news(material)
+    result, improvements = run.result, better.improvements_of(material)
     provenance, path = result.given.provenance, result.given.references.baseline_path
     of_features = (at(location) for feature in FEATURES for location in feature.sections.values())
     return blocks.View(
@@ -76,20 +76,20 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
         outcome=result.outcome,
         exit_code=int(result.exit_code),
         exit_meaning=_EXIT_MEANINGS[result.exit_code],
-        title=title(material, news),
+        title=title(material, improvements),
         moved=moved.since_base(material),
         whose_moved=moved.whose_moved(material),
-        lead=lead(material, news),
-        is_better=bool(news.better),
-        choices=[_shown_beside(material, choice, news) for choice in material.choices],
+        lead=lead(material, improvements),
+        is_better=bool(improvements.better),
+        choices=[_shown_beside(material, choice, improvements) for choice in material.choices],
         reasons=list(_reasons(material)),
-        next_step=next_step(material, cases.explain_command(material), news),
+        next_step=next_step(material, cases.explain_command(material), improvements),
         warnings=list(_warnings(material)),
         remarks=list(_remarks(material)),
         standing=standing(material),
         rules=material.rules,
         sections=[section for build in (*SECTIONS, *of_features) for section in build(material)],
-        overview=overview(material, news.improved),
+        overview=overview(material, improvements.improved),
         examples=cases.case_items(material, 3),
         examples_title=cases.title_of_cases(material),
         alerts=rule_rows([alert.rule for alert in affected.alerts(result)]),
@@ -131,7 +131,9 @@ def since_then(material: Material) -> Inline:
     return f"Nothing that is under test has changed since the {beside.word}, nor have the versions."
 
 
-def _shown_beside(material: Material, choice: Beside, news: News) -> blocks.ShownBeside:
+def _shown_beside(
+    material: Material, choice: ComparedRun, improvements: Improvements
+) -> blocks.ShownComparison:
     """Return the beginning of the report, beside another run."""
     material_beside, usual = material.shown_beside(choice), material.beside.word
     # What a reader who chose something else should know: the verdict is not about it.
@@ -140,11 +142,11 @@ def _shown_beside(material: Material, choice: Beside, news: News) -> blocks.Show
     unmarked = "" if choice.run else "; no case is marked as new or fixed"
     with_it = [" alone"] if choice.id == ALONE else [" beside the ", *spans(choice.label)]
     note = [f"The verdict stays{decided}. Its {what} show this run", *with_it, f"{unmarked}."]
-    return blocks.ShownBeside(
+    return blocks.ShownComparison(
         id=choice.id,
         label=choice.label,
         note=[] if choice is material.beside else note,
-        lead=lead(material_beside, news if choice is material.beside else News()),
+        lead=lead(material_beside, improvements if choice is material.beside else Improvements()),
         since=list(_paragraphs(since_then(material_beside))),
         affected=list(affected.affected_table(material_beside)),
     )
@@ -211,11 +213,11 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
         yield blocks.Text(lines=[*differences[:_DIFFERENCES], *last], form=blocks.Style.LIST)
 
 
-def title(material: Material, news: News) -> Inline:
+def title(material: Material, improvements: Improvements) -> Inline:
     """Return the title after "FairGate: " and before "in <policy>"."""
     result = material.result
     if result.outcome is Outcome.PASS:
-        return _pass(result, news)
+        return _pass(result, improvements)
     if result.outcome is Outcome.FAIL:
         return _failure(material)
     if result.exit_code is ExitCode.BASELINE:
@@ -233,7 +235,7 @@ def unfit(result: GateResult) -> str:
     return "anchor" if fits else "baseline"
 
 
-def _pass(result: GateResult, news: News) -> Inline:
+def _pass(result: GateResult, improvements: Improvements) -> Inline:
     """Say no more than was shown: a rule that could not tell holds nothing."""
     affected_names = list(dict.fromkeys(alert.who for alert in affected.alerts(result)))
     open_rules = sum(r.outcome is Outcome.INCONCLUSIVE and not r.advisory for r in result.rules)
@@ -243,11 +245,11 @@ def _pass(result: GateResult, news: News) -> Inline:
         beginning = f"passes with {figures.count(waived, 'waived failure')},"
     elif all(rule.advisory or rule.is_reported for rule in result.rules):
         beginning = "nothing can fail this gate,"
-    elif news.is_unchanged:
+    elif improvements.is_unchanged:
         beginning = "nothing changed,"
-    elif news.better and not affected_names:
-        return ["fairness improved: ", *spans(news.better[0]), ","]
-    elif news.better:
+    elif improvements.better and not affected_names:
+        return ["fairness improved: ", *spans(improvements.better[0]), ","]
+    elif improvements.better:
         beginning = "fairness improved,"
     elif open_rules:
         rules = f"{figures.count(open_rules, 'rule')} inconclusive"
@@ -347,7 +349,7 @@ def _named(
     return words if is_plain else [*words, f" ({about.value})"]
 
 
-def lead(material: Material, news: News) -> Inline:
+def lead(material: Material, improvements: Improvements) -> Inline:
     """Return the first sentence: what happens how often, beside neutral wording."""
     result = material.result
     if result.outcome is Outcome.INCONCLUSIVE:
@@ -362,21 +364,21 @@ def lead(material: Material, news: News) -> Inline:
     rule = affected.leading(result)
     if rule is None:
         return "No rule has a value."
-    words = [*_better(news), *moved.masked(material), *headline(material, rule)]
+    words = [*_better(improvements), *moved.masked(material), *headline(material, rule)]
     if rule.outcome is Outcome.INCONCLUSIVE:
         words += ["; this is ", strong("inconclusive")]
     words += [".", *_failed_too(material)]
-    if news.is_unchanged:
+    if improvements.is_unchanged:
         cases_ = figures.count(result.evidence.planned, "case")
         words += [f" Each of {cases_} has the result that it has in the baseline."]
     return words
 
 
-def _better(news: News) -> blocks.Words:
+def _better(improvements: Improvements) -> blocks.Words:
     """Return the first words of a better run."""
-    if not news.better:
+    if not improvements.better:
         return []
-    first_named, more = news.better[:_BETTER], len(news.better) - _BETTER
+    first_named, more = improvements.better[:_BETTER], len(improvements.better) - _BETTER
     also = [f"{more} more"] if more > 0 else []
     return ["Better than the baseline: ", *joined([*first_named, *also], "; "), ". "]
 
@@ -476,7 +478,7 @@ def standing(material: Material) -> Inline:
     return words
 
 
-def next_step(material: Material, explain: str, news: News) -> Inline:
+def next_step(material: Material, explain: str, improvements: Improvements) -> Inline:
     """Return the reader's next step; `explain` is the command for the clearest case, if any."""
     result, accept = material.result, verdict.accept_command(material)
     if result.outcome is Outcome.FAIL:
@@ -485,7 +487,7 @@ def next_step(material: Material, explain: str, news: News) -> Inline:
         return ["Next:", look, with_, ", fix the cause", *_on_purpose(material, accept), "."]
     if material.options.limit is not None:
         return ["Next: run all of it with ", command(verdict.run_command(material)), "."]
-    if news.better and accept:
+    if improvements.better and accept:
         return ["Next: hold later runs to the better values with ", command(accept), "."]
     if result.overlap is None and accept:
         first: blocks.Words = ["make this run the first baseline with ", command(accept), "."]

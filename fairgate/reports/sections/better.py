@@ -31,7 +31,7 @@ _SAME = 2e-6
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class Improvements:
     """What a run that passes says beside its verdict."""
 
     better: Sequence[Inline] = ()
@@ -40,14 +40,14 @@ class News:
     """What these are about, in their order."""
 
 
-def news(material: Material) -> News:
+def improvements_of(material: Material) -> Improvements:
     """Return the improvements since the baseline, or that nothing changed."""
     if material.result.outcome is not Outcome.PASS:
-        return News()
+        return Improvements()
     if is_unchanged(material):
-        return News(is_unchanged=True)
+        return Improvements(is_unchanged=True)
     better = improvements(material)
-    return News(list(better.values()), improved=list(better))
+    return Improvements(list(better.values()), improved=list(better))
 
 
 def is_unchanged(material: Material) -> bool:

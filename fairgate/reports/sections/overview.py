@@ -57,7 +57,7 @@ class _Picture:
         material, suite = self.material, self.suite
         failures = self._failed()
         failed = {where: number for number, where in enumerate(failures)}
-        news = [where for _, about, where in improved if about == suite]
+        improvements = [where for _, about, where in improved if about == suite]
         first, *_ = self.panels
 
         def rank(where: _Where) -> tuple[int, int, float]:
@@ -65,7 +65,7 @@ class _Picture:
             measured = material.now.get(first, suite, where)
             is_measured = measured is not None and measured.value is not None
             bad = affected.badness(measured) if is_measured and measured else -1.0
-            place = news.index(levels) if levels in news else len(news)
+            place = improvements.index(levels) if levels in improvements else len(improvements)
             return failed.get(levels, len(failed)), place, -bad
 
         slices = sorted(self.slices, key=rank)
