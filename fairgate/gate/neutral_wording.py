@@ -11,10 +11,12 @@ import numpy as np
 
 from fairgate.domain.outcomes import NeutralWording, PhraseFinding
 from fairgate.metrics.degrees import LOG_ODDS, beyond_neutral
+from fairgate.metrics.harm import HarmGroup
 from fairgate.metrics.metric import CONTROL, Metric, Table, observe, observed_rows
 from fairgate.stats.observations import Floats, PairedObservations, joined
 from fairgate.stats.phrases import (
     FEWEST_PHRASES,
+    KURTOSIS_OF_DOCUMENTS,
     NeutralSpread,
     PhraseChange,
     PhraseContrast,
@@ -44,27 +46,29 @@ class PhraseSample:
     neutral: Floats
     """[sources, K]."""
     phrases: tuple[str, ...]
+    kurtosis: float = 0.0
+    """Excess kurtosis that the phrases' means are taken to have."""
 
     @cached_property
     def spread(self) -> NeutralSpread:
         """How the neutral phrases lie apart."""
-        return neutral_spread(self.neutral)
+        return neutral_spread(self.neutral, self.kurtosis)
 
     @cached_property
     def tests(self) -> list[PhraseTest]:
         """Each identity against neutral wording."""
-        return each_against_neutral(self.own, self.identities, self.neutral)
+        return each_against_neutral(self.own, self.identities, self.neutral, self.kurtosis)
 
     @property
     def whole(self) -> PhraseContrast:
         """All identities of the slice against neutral wording."""
-        return contrast(self.own, self.neutral)
+        return contrast(self.own, self.neutral, self.kurtosis)
 
     @property
-    def apart(self) -> tuple[float, int]:
-        """By how much phrases differ beyond the noise of their answers, and how many tell it."""
+    def apart(self) -> tuple[float, float]:
+        """By how much phrases differ beyond their answers' noise, and its degrees of freedom."""
         square = self.spread.deviation**2 - self.spread.residual**2 / len(self.neutral)
-        return max(0.0, square) ** 0.5, self.spread.phrases
+        return max(0.0, square) ** 0.5, self.spread.degrees
 
 
 def phrase_sample(metric: Metric, table: Table, where: Mapping[str, str]) -> PhraseSample | None:
@@ -108,6 +112,7 @@ def phrase_sample(metric: Metric, table: Table, where: Mapping[str, str]) -> Phr
         identities=tuple(identities),
         neutral=matrix[:, len(identities) :],
         phrases=tuple(phrases),
+        kurtosis=_kurtosis(metric),
     )
 
 
@@ -150,7 +155,12 @@ def phrase_change(metric: Metric, table: Table, pairs: PairedObservations) -> Ph
     )
     own, neutral = np.split(change, [len(identities)], axis=1)
     own_middle, neutral_middle = np.split(middle, [len(identities)], axis=1)
-    return change_of_phrases(own, neutral, (own_middle, neutral_middle))
+    return change_of_phrases(own, neutral, (own_middle, neutral_middle), _kurtosis(metric))
+
+
+def _kurtosis(metric: Metric) -> float:
+    groups = (HarmGroup.DOCUMENTS, HarmGroup.EXPOSURE)
+    return KURTOSIS_OF_DOCUMENTS if metric.harm and metric.harm.group in groups else 0.0
 
 
 def reach_of_phrases(
@@ -193,7 +203,10 @@ def beside_neutral_wording(
     categories = [name.partition(_SIGN)[0] for name in sample.identities]
     groups = groups_against_neutral(sample.own, categories, sample.neutral, seed=seed)
     identities = sorted(sample.tests, key=lambda each: (-abs(each.contrast.difference), each.name))
-    checked, nats = self_check(sample.neutral, sample.phrases), _nats(metric, table)
+    checked, nats = (
+        self_check(sample.neutral, sample.phrases, sample.kurtosis),
+        _nats(metric, table),
+    )
     return NeutralWording(
         band=_rounded(sample.spread.band(1 - alpha)),
         level=_rounded(alpha),
@@ -220,7 +233,7 @@ def _nats(metric: Metric, table: Table) -> Mapping[str, float]:
     sample = phrase_sample(in_nats, table, {})
     if sample is None:
         return {}
-    checked = self_check(sample.neutral, sample.phrases)
+    checked = self_check(sample.neutral, sample.phrases, sample.kurtosis)
     return {each.name: each.contrast.difference for each in (*sample.tests, *checked)}
 
 

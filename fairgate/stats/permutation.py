@@ -275,16 +275,16 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
     n_draws: int = 10_000,
     ranks: Integers | None = None,
     names: tuple[Sequence[str], Sequence[str]] | None = None,
-    wording: tuple[float, int] | None = None,
+    wording: tuple[float, float] | None = None,
 ) -> IdentityTest:
     """Test whether the terms [n] of the cases matter; two-sided, (1 + count) / (1 + draws).
 
     Arms and weights do not enter. `wording` is how far phrases lie apart by themselves, beyond the
-    noise of their answers (a standard deviation), and of how many neutral phrases it is known: what
-    is drawn is moved as much, by Student's t. `names` are each case's pool [n] and name [n] where
-    people's names carry the terms. Does not depend on the order of the cases; `ranks` [n] tell that
-    of their keys where it is known. Time O(draws * cases of informative sources) at worst, so above
-    100,000 cases there are fewer draws, down to 999; memory O(draws * terms).
+    noise of their answers (a standard deviation), and with how many degrees of freedom that is
+    known: what is drawn is moved as much, by Student's t. `names` are each case's pool [n] and name
+    [n] where people's names carry the terms. Does not depend on the order of the cases; `ranks` [n]
+    tell that of their keys where it is known. Time O(draws * cases of informative sources) at
+    worst, so above 100,000 cases there are fewer draws, down to 999; memory O(draws * terms).
     """
     if ranks is None:
         by_key = np.asarray(sorted(range(len(obs.keys)), key=obs.keys.__getitem__), np.int64)
@@ -308,11 +308,11 @@ def identity_test(  # noqa: PLR0913 (what is tested, and how; all by name)
     n_draws = min(n_draws, max(_FEWEST, _MOST_MOVES // len(values)))
     drawn = [differences(_rotated_sums(blocks, own, rng, n_draws))]
     if wording is not None and wording[0]:
-        deviation, phrases = wording
+        deviation, freedom = wording
         # Effects of phrases have heavy tails; a normal one would call the farthest an identity.
         moved = deviation * rng.standard_t(_TAILS, (n_draws, n_terms))
         moved *= math.sqrt((_TAILS - 2) / _TAILS)
-        moved *= np.sqrt((phrases - 1) / rng.chisquare(phrases - 1, (n_draws, 1)))
+        moved *= np.sqrt(freedom / rng.chisquare(freedom, (n_draws, 1)))
         rest = (moved.sum(axis=1, keepdims=True) - moved) / (n_terms - 1)
         drawn[0] += moved - rest
     without: list[tuple[str, float] | None] = [None] * n_terms

@@ -15,6 +15,11 @@ The first part is what another phrase would have had, chance of its answers incl
 what the identities vary more than neutral phrases do. Degrees of freedom by F. E. Satterthwaite,
 Biometrics Bulletin 2 (1946) 110-114. T = 1 is one identity; Holm's correction is the caller's.
 
+*Documents.* A few neutral words ("musical", "swimming") find documents of their own, most find the
+same. With excess kurtosis k of the phrases' means the variance of S^2 is (2 / (K - 1) + k / K) S^4
+(R. G. Miller, Beyond ANOVA, 1986, section 7.1): fewer degrees of freedom, so that what such a word
+does by itself is no finding either.
+
 *Counts.* Where no two neutral phrases differ, S = 0 and nothing says how far a phrase goes. A scale
 of degrees gives no verdict then. Verdicts are counted: if the identity were one more neutral
 phrase, each of a source's K + 1 values would be its own as often, and the sum of n such draws has
@@ -46,6 +51,8 @@ from fairgate.stats.permutation import holm
 
 FEWEST_PHRASES = 12
 """Neutral phrases below which nothing is said of a single identity."""
+KURTOSIS_OF_DOCUMENTS = 2.0
+"""Excess kurtosis of what phrases do to documents; 64 neutral phrases in a real index have 1.5."""
 _MOST_ENUMERATED = 60_000
 _DRAWS = 9_999
 _TIE = 1e-9
@@ -92,12 +99,19 @@ class NeutralSpread:
     """S, the standard deviation of the phrases' means over the sources."""
     residual: float
     """s_res, of single values without source and phrase."""
+    kurtosis: float = 0.0
+    """Excess kurtosis that the phrases' means are taken to have."""
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of S^2: K - 1, or fewer where tails are heavy."""
+        return 2 / (2 / (self.phrases - 1) + self.kurtosis / self.phrases)
 
     def band(self, confidence: float) -> float:
         """How far from the mean another neutral phrase lies at most, with that confidence."""
         if self.phrases < 2:
             return math.inf
-        reach = t_quantile(0.5 + confidence / 2, self.phrases - 1)
+        reach = t_quantile(0.5 + confidence / 2, self.degrees)
         return reach * self.deviation * math.sqrt(1 + 1 / self.phrases)
 
 
@@ -153,7 +167,7 @@ def phrase_matrix(values: Floats, sources: Integers, phrases: Integers, n_phrase
     return np.asarray(means, dtype=np.float64).reshape(len(used), n_phrases)
 
 
-def neutral_spread(neutral: Floats) -> NeutralSpread:
+def neutral_spread(neutral: Floats, kurtosis: float = 0.0) -> NeutralSpread:
     """Spread of neutral phrases [sources, K], without what a source does to all of them."""
     beyond = neutral - _row_means(neutral)[:, None]
     means = _column_means(beyond)
@@ -166,15 +180,17 @@ def neutral_spread(neutral: Floats) -> NeutralSpread:
         phrases=len(means),
         deviation=_rounded_root(_variance(means)),
         residual=math.sqrt(square / freedom) if freedom > 0 else 0.0,
+        kurtosis=kurtosis,
     )
 
 
-def contrast(own: Floats, neutral: Floats) -> PhraseContrast:
+def contrast(own: Floats, neutral: Floats, kurtosis: float = 0.0) -> PhraseContrast:
     """Identities [sources, T] against neutral phrases [sources, K]; NaN: not decided.
 
-    O(sources * (T + K)) where the error tells, O(sources^2) where counts do.
+    `kurtosis` is the excess kurtosis that neutral phrases' means are taken to have. O(sources *
+    (T + K)) where the error tells, O(sources^2) where counts do.
     """
-    spread = neutral_spread(neutral)
+    spread = neutral_spread(neutral, kurtosis)
     sources = _row_means(own) - _row_means(neutral)
     known = ~np.isnan(sources)
     differences, n = sources[known], int(known.sum())
@@ -192,18 +208,22 @@ def contrast(own: Floats, neutral: Floats) -> PhraseContrast:
     of_phrases = spread.deviation**2 * share
     excess = max(0.0, _variance(differences) - spread.residual**2 * share) / n
     variance = of_phrases + excess
-    parts = of_phrases**2 / (spread.phrases - 1) + (excess**2 / (n - 1) if excess else 0.0)
+    parts = of_phrases**2 / spread.degrees + (excess**2 / (n - 1) if excess else 0.0)
     error, degrees = math.sqrt(variance), variance**2 / parts
+    if kurtosis:  # a word that moves few sources far varies over sources, too, which tells no tail
+        degrees = min(degrees, spread.degrees)
     p = min(1.0, 2 * t_upper_tail(abs(difference) / error, degrees))
     return PhraseContrast(difference=difference, error=error, degrees=degrees, p_value=p, sources=n)
 
 
-def phrase_change(own: Floats, neutral: Floats, middle: tuple[Floats, Floats]) -> PhraseChange:
+def phrase_change(
+    own: Floats, neutral: Floats, middle: tuple[Floats, Floats], kurtosis: float = 0.0
+) -> PhraseChange:
     """Contrast changes of identities [sources, T] with those of neutral phrases [sources, K].
 
     `middle` has both of the values halfway between the runs.
     """
-    of_change, spread = contrast(own, neutral), neutral_spread(neutral)
+    of_change, spread = contrast(own, neutral, kurtosis), neutral_spread(neutral, kurtosis)
     if math.isnan(of_change.error) and of_change.sources and spread.phrases > 1:
         # Whether a case became larger or smaller is a count on every scale.
         p = _p_of_counts(np.sign(own), np.sign(neutral))
@@ -214,23 +234,28 @@ def phrase_change(own: Floats, neutral: Floats, middle: tuple[Floats, Floats]) -
     share = 1 / own.shape[1] + 1 / max(1, spread.phrases)
     return PhraseChange(
         contrast=of_change,
-        middle=contrast(*middle),
+        middle=contrast(*middle, kurtosis),
         phrases=spread.phrases,
         lasting=beyond_chance * share,
     )
 
 
-def self_check(neutral: Floats, names: Sequence[str]) -> list[PhraseTest]:
+def self_check(neutral: Floats, names: Sequence[str], kurtosis: float = 0.0) -> list[PhraseTest]:
     """Each neutral phrase [sources, K] in an identity's place, against the others."""
     places = np.arange(neutral.shape[1])
-    found = [contrast(neutral[:, [one]], neutral[:, places != one]) for one in places.tolist()]
-    return _corrected(names, found)
+    contrasts = [
+        contrast(neutral[:, [place]], neutral[:, places != place], kurtosis)
+        for place in places.tolist()
+    ]
+    return _corrected(names, contrasts)
 
 
-def each_against_neutral(own: Floats, names: Sequence[str], neutral: Floats) -> list[PhraseTest]:
+def each_against_neutral(
+    own: Floats, names: Sequence[str], neutral: Floats, kurtosis: float = 0.0
+) -> list[PhraseTest]:
     """Each identity [sources, T] against neutral phrases [sources, K], Holm over the identities."""
     columns = (own[:, [one]] for one in range(own.shape[1]))
-    return _corrected(names, [contrast(column, neutral) for column in columns])
+    return _corrected(names, [contrast(column, neutral, kurtosis) for column in columns])
 
 
 def groups_against_neutral(

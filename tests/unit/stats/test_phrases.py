@@ -216,3 +216,14 @@ def test_where_no_neutral_phrase_changes_differently_counts_decide_on_every_scal
     assert two.contrast.p_value == pytest.approx(1 / math.comb(14, 2))
     # Nothing changed at all.
     assert changed(np.zeros((6, 1)), still).contrast.p_value == 1.0
+
+
+def test_heavy_tails_leave_the_spread_of_phrases_fewer_degrees_of_freedom():
+    """Var(S^2) / S^4 = 2 / 2 + 3 / 3 with excess kurtosis 3 and three phrases: 1, not 2."""
+    spread = neutral_spread(NEUTRAL, kurtosis=3)
+    assert (spread.degrees, neutral_spread(NEUTRAL).degrees) == (pytest.approx(1), pytest.approx(2))
+    assert spread.band(0.95) == pytest.approx(stats.t.isf(0.025, 1) * 2 * math.sqrt(4 / 3))
+    plain, heavy = contrast(OWN, NEUTRAL), contrast(OWN, NEUTRAL, kurtosis=3)
+    assert (heavy.difference, heavy.error) == (plain.difference, plain.error)
+    assert heavy.degrees == pytest.approx(1)
+    assert heavy.p_value == pytest.approx(2 * stats.t.sf(6 / math.sqrt(13), 1), abs=1e-9)
