@@ -147,11 +147,15 @@ def _judges(policy: Policy, rule: RuleResult, table: Table) -> bool:
 
 
 def _typical_rows(table: Table, harm: Harm) -> Integers:
-    """Return the decided rows of the identity whose mean in a column is the median, shuffled."""
+    """Return the decided rows of the identity whose mean in a column is the median, shuffled.
+
+    Of two in the middle the one that fares better: of it more has to be harmed.
+    """
     columns = harm.values(table)
     if not columns:
         return np.zeros(0, dtype=np.int64)
-    values = table.values[next(iter(columns))]
+    first, bad = next(iter(columns.items()))
+    values = table.values[first]
     categories = table.dimension("category")
     terms = table.dimension("term") if "term" in table.dimensions else categories
     is_single = categories.where(lambda name: name != EVERY_ATTRIBUTE and TOGETHER not in name)
@@ -165,7 +169,9 @@ def _typical_rows(table: Table, harm: Harm) -> Integers:
     )
     if not means:
         return np.zeros(0, dtype=np.int64)
-    _, category, term = means[len(means) // 2]
+    overall = float(np.nanmean(values[kept]))
+    is_high_bad = float(np.nanmean(bad)) >= overall
+    _, category, term = means[(len(means) - is_high_bad) // 2]
     rows = np.flatnonzero(kept & categories.equal(category) & terms.equal(term))
     by_key = rows[np.argsort(table.key_ranks()[rows])]
     return np.random.default_rng(len(by_key)).permutation(by_key)
@@ -186,7 +192,6 @@ class _Planted:
         """Return the least share of the identity's cases by which a rule fails; None: none does."""
         first, bad = next(iter(self._bad.items()))
         column = self.table.values[first]
-        left = self.rows[(column != bad)[self.rows]]
         about = {
             name: self.table.dimension(name)[int(self.rows[0])]
             for name in _OF_ONE
@@ -198,6 +203,9 @@ class _Planted:
             if all(about.get(name, level) == level for name, level in rule.where.items())
         ]
 
+        ordered = self._mixed([rule for _, rule in own], column)
+        left = ordered[(column != bad)[ordered]]
+
         def fails(count: int) -> bool:
             table = self._with_bad(left[:count])
             return any(self._fails(rule, table) for _, rule in own)
@@ -208,6 +216,24 @@ class _Planted:
             shares.append(count / len(self.rows))
         share = min((each for each in shares if each <= 1), default=None)
         return share if share is None else max(share, self._passing(rules))
+
+    def _mixed(self, rules: Sequence[Rule], column: Floats) -> Integers:
+        """Order the identity's rows so that each rule sees its share of however many come first.
+
+        A rule may look at some of them alone, at questions that are open; and of these as many are
+        made worse that were good as there are.
+        """
+        looks = [
+            np.isin(self.rows, observed_rows(rule.metric, self.table, rule.where)[0])
+            for rule in rules
+        ]
+        kinds = np.column_stack([*looks, column[self.rows]])
+        _, kind_of_row = np.unique(kinds, axis=0, return_inverse=True)
+        places = np.empty(len(self.rows))
+        for kind in range(int(kind_of_row.max()) + 1):
+            of_kind = np.flatnonzero(kind_of_row == kind)
+            places[of_kind] = (np.arange(len(of_kind)) + 0.5) / len(of_kind)
+        return self.rows[np.argsort(places, kind="stable")]
 
     def _with_bad(self, rows: Integers) -> Table:
         values = dict(self.table.values)

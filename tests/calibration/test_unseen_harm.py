@@ -9,13 +9,18 @@ from statistics import median
 
 import numpy as np
 import pytest
+from calibration.test_shift import WOMAN, Pair, gated
 from calibration.verdicts import SETS, own, planted
+from fakes.planted import Bench, Plant, policy_of
+from fakes.planted_items import ItemBench, ItemPlant
 from fakes.planted_policies import Behaviour
 
+from fairgate.domain.cases import Condition
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.unseen import unseen_harm
+from fairgate.metrics.harm import HarmGroup
 
 NET = "  - {metric: asr/generation/net, for_each: term, max: 0.1, evidence: significant}"
 IDENTITY = "  - {metric: identity/max-difference, max: 0.05}"
@@ -98,6 +103,100 @@ def test_harm_of_the_stated_size_is_found_in_about_half_of_the_worlds_and_a_thir
         if not (0.2 * seeds <= at <= 0.9 * seeds and below <= 0.2 * seeds):
             wrong.append((cell, share, at, below))
     assert not wrong
+
+
+class Everybody(dict):
+    """A share for everybody but those who have one of their own."""
+
+    def __init__(self, share, **own_shares):
+        super().__init__(own_shares)
+        self.share = share
+
+    def get(self, phrase, default=None):
+        del default
+        return super().get(phrase, self.share)
+
+
+def refused(world, harm):
+    gates = (
+        {"metric": "unreadable/net", "for_each": "term", "max": 0.05, "evidence": "significant"},
+        {"metric": "identity/unreadable/max-difference", "max": 0.05},
+    )
+    bench = Bench(policy=policy_of(gates), sources=60, sets=("gender",))
+    return bench.run(Plant(world=world, refusing=Everybody(0.01, **{WOMAN: 0.01 + harm})))
+
+
+def exchanged(world, harm):
+    net = {"metric": "retrieval/overlap/net", "min": -0.05, "evidence": "significant"}
+    gates = (
+        {"metric": "identity/retrieval/max-difference", "max": 0.05},
+        {**net, "for_each": "term"},
+    )
+    bench = Bench(policy=policy_of(gates, attribution="off"), sources=60, sets=("gender",))
+    return bench.run(Plant(world=world, neutral_retrieval=0.05, retrieval={WOMAN: harm}))
+
+
+def stereotyped(world, harm):
+    bias = {"metric": "diff-bias/ambiguous", "for_each": "category", "max_abs": 0.2}
+    bench = ItemBench(gates=({**bias, "evidence": "significant"},), groups=20)
+    # A tenth of the answers is stereotyped anyway.
+    return bench.run(ItemPlant(world=world, biased={("Age", Condition.AMBIGUOUS): harm / 0.9}))
+
+
+def moved(part):
+    """A pair of systems, of which one does more harm to one identity."""
+    return lambda world, harm: gated(
+        Pair(candidate=Plant(**{part: {WOMAN: harm}}), noise=0.02), world, sources=60
+    )
+
+
+KINDS = {
+    "refusals": (HarmGroup.UNREADABLE, refused),
+    "documents": (HarmGroup.DOCUMENTS, exchanged),
+    "question items": (HarmGroup.STEREOTYPES, stereotyped),
+}
+SLOW_KINDS = {
+    "answers beside a reference": (HarmGroup.ANSWERS, moved("biased")),
+    "documents beside a reference": (HarmGroup.DOCUMENTS, moved("retrieval")),
+    "refusals beside a reference": (HarmGroup.UNREADABLE, moved("refusing")),
+}
+"""A refusal is another answer, too, so that it is found more often than its own rule says."""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "seeds"),
+    [(KINDS, 10), pytest.param({**KINDS, **SLOW_KINDS}, 40, marks=pytest.mark.slow)],
+)
+def test_harm_of_other_kinds_is_found_at_the_stated_size_and_hardly_at_a_third(kinds, seeds):
+    wrong = []
+    for name, (group, gate) in kinds.items():
+        fair = [gate(500 + world, 0.0) for world in range(max(3, seeds // 2))]
+        greens = [run for run in fair if run.result.outcome is Outcome.PASS]
+        share = median(
+            unseen.share
+            for run in greens
+            for unseen in unseen_harm(run.given.policy, run.result, run.tables)
+            if unseen.harm.group is group
+        )
+        at, below = (
+            sum(
+                gate(world, part * share).result.exit_code is ExitCode.GATE_FAILED
+                for world in range(seeds)
+            )
+            for part in (1, 1 / 3)
+        )
+        print(f"{name}: {share:.3f}; {at} and {below} of {seeds} red")
+        if len(greens) < len(fair) / 2 or at < 0.2 * seeds or below > 0.2 * seeds:
+            wrong.append((name, share, at, below))
+    assert not wrong
+
+
+def test_questions_that_are_open_have_their_share_of_what_is_harmed():
+    """The order in which cases are harmed follows what each rule looks at."""
+    run = stereotyped(501, 0.0)
+    (unseen,) = unseen_harm(run.given.policy, run.result, run.tables)
+    assert unseen.share is not None
+    assert 0.2 < unseen.share < 0.5
 
 
 def test_a_green_states_nothing_smaller_than_what_passes_and_a_mean_hides_one_of_many():
