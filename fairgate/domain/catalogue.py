@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from fairgate.domain.errors import UsageError
+from fairgate.domain.plugins import Plugin, plugins
 from fairgate.domain.wording import quoted, suggestion
 
 
@@ -29,9 +30,10 @@ Entry = TypeVar("Entry", bound=Identified)
 
 
 class Catalogue(Generic[Entry]):
-    """Entries in the order in which they are documented. Ids are unique.
+    """Entries in the order in which they are documented, then those of plugins. Ids are unique.
 
     An entry may be given by its place alone: its file is then read when it is first asked for.
+    Entry points of installed distributions are looked for when the catalogue is first read.
     """
 
     def __init__(
@@ -42,28 +44,46 @@ class Catalogue(Generic[Entry]):
         see: str = "",
         package: str = "",
         places: Mapping[str, str] = MappingProxyType({}),
+        plugins: str = "",
     ) -> None:
         """Take the entries; `noun` and `see` (a command) are for messages about unknown ids.
 
         `places` has `file:Class`, or `file:TABLE` with entries by id, for the ids of entries whose
-        files, in `package`, are read later.
+        files, in `package`, are read later. `plugins` is the group of entry points that add some.
         """
         self._noun = noun
         self._see = see
         self._package = package
-        self._by_id: dict[str, Entry | str] = dict(places)
+        self._own: dict[str, Entry | str | Plugin] = dict(places)
+        self._plugins = plugins
+        self._brought: dict[str, str] = {}
         for entry in entries:
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
         """Hold one more entry. Raises ValueError where its id is taken."""
-        if entry.id in self._by_id:
+        if entry.id in self._own:
             raise ValueError(f"there is already a {self._noun} called {entry.id!r}")
-        self._by_id[entry.id] = entry
+        self._own[entry.id] = entry
+
+    @property
+    def _by_id(self) -> dict[str, Entry | str | Plugin]:
+        """Give the entries, with those of plugins. Raises UsageError where an id is taken."""
+        if self._plugins:
+            group, self._plugins = self._plugins, ""
+            for plugin in plugins(group):
+                if plugin.id in self._own:
+                    self._plugins = group
+                    raise plugin.refused(f"there is already a {self._noun} of that name")
+                self._own[plugin.id] = plugin
+                self._brought[plugin.id] = plugin.distribution
+        return self._own
 
     def _at(self, name: str) -> Entry:
         entry = self._by_id[name]
-        if isinstance(entry, str):
+        if isinstance(entry, Plugin):
+            entry = self._own[name] = cast("Entry", entry.load())
+        elif isinstance(entry, str):
             file, _, attribute = entry.partition(":")
             content = getattr(import_module(f"{self._package}.{file}"), attribute)
             entry = cast("Entry", content[name] if isinstance(content, Mapping) else content())
@@ -88,6 +108,10 @@ class Catalogue(Generic[Entry]):
     def ids(self) -> tuple[str, ...]:
         """Return the ids, in the order of the entries."""
         return tuple(self._by_id)
+
+    def brought_by(self, name: str) -> str:
+        """Name the distribution of a plugin's entry and its version; empty for all others."""
+        return self._brought.get(name, "") if name in self._by_id else ""
 
     def get(self, name: str) -> Entry | None:
         """Return the entry with that id; None where there is none."""
@@ -156,7 +180,7 @@ class Feature:
     """By input of the action, the place of what does it: see `github.step`."""
 
 
-FEATURES: Catalogue[Feature] = Catalogue("feature")
+FEATURES: Catalogue[Feature] = Catalogue("feature", plugins="fairgate.features")
 """What the command line has found in `features/catalogue.py`; code below it knows no feature."""
 
 

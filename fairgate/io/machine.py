@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from fairgate.domain.errors import UsageError
+from fairgate.domain.plugins import distributions
 from fairgate.domain.wording import concealed, harmless, quoted
 
 _PR_SET_DUMPABLE = 4
@@ -78,14 +79,15 @@ def last_words(messages: IO[bytes], secrets: Sequence[str]) -> str:
 
 
 def describe_environment(device: str) -> dict[str, str]:
-    """Return processor features, device and library versions; imports none of the libraries."""
+    """Give processor features, device, versions of libraries and plugins; imports none of them."""
     facts = {
         "cpu": " ".join([platform.machine(), *_cpu_flags()]),
         "device": device,
         "python": platform.python_version(),
         "system": platform.system(),
     }
-    return facts | _versions(_LIBRARIES)
+    brought = {f"plugin {name}": version for name, version in distributions().items()}
+    return facts | _versions(_LIBRARIES) | brought
 
 
 def libraries_of_answers() -> dict[str, str]:

@@ -39,4 +39,5 @@ METRICS = BY_ID = Catalogue(
         *social_bias.METRICS,
     ),
     see="fairgate metrics list",
+    plugins="fairgate.metrics",
 )

@@ -11,6 +11,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     "relation",
     see="fairgate relations list",
     package="fairgate.relations",
+    plugins="fairgate.relations",
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
         "documents/subject": "documents:DocumentSubject",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairgate.domain.plugins import Plugin, plugins
 from fairgate.domain.schema import SystemModel
 from fairgate.policy.assembled import PolicyParts, SystemPart, schema_text
 
@@ -51,7 +52,8 @@ def registered(*kinds: type[SystemKind]) -> Iterator[None]:
 def policy_parts() -> PolicyParts:
     """Return the possible parts of a policy's `system` and `judge`, for `parse_policy`."""
     shipped = [SystemPart(keys, partial(_shipped, location)) for location, keys in _SHIPPED.items()]
-    added = [SystemPart(kind.keys, partial(_itself, kind)) for kind in _ADDED]
+    kinds = [*(_of_plugin(plugin) for plugin in plugins("fairgate.systems")), *_ADDED]
+    added = [SystemPart(kind.keys, partial(_itself, kind)) for kind in kinds]
     return PolicyParts((*shipped, *added), partial(_shipped, "judges:JudgePolicy"))
 
 
@@ -67,6 +69,14 @@ def kind_of(system: SystemModel) -> SystemKind:
 def _shipped(location: str) -> Any:
     file, _, name = location.partition(":")
     return getattr(import_module(f"fairgate.systems.{file}"), name)
+
+
+@cache
+def _of_plugin(plugin: Plugin) -> type[SystemKind]:
+    kind: type[SystemKind] = plugin.load()
+    if not kind.keys or {key for keys in _SHIPPED.values() for key in keys}.intersection(kind.keys):
+        raise plugin.refused(f"it needs keys of its own in a policy: {kind.keys}")
+    return kind
 
 
 def _itself(kind: type[SystemKind]) -> type[SystemModel]:

@@ -392,7 +392,8 @@ class MetamorphicSuite(Suite):
             **fields,
             "oracle": sorted({oracle.id for oracle in self.oracles.values()}),
             "relations": [
-                f"{name} {CODE_OF.get(name, '')}".strip() for name in sorted(self.relations)
+                f"{name} {CODE_OF.get(name) or RELATIONS.brought_by(name)}".strip()
+                for name in sorted(self.relations)
             ],
             "control": policy.control,
             "criterion": policy.criterion,
