@@ -17,6 +17,7 @@ from fairgate.metrics.harm import of_reading
 from fairgate.metrics.metric import NET, Metric
 
 RECURRING, STRANGE, SHORTEST = "answer/recurring", "answer/strange", "answer/shortest"
+TRUNCATED = "answer/truncated"
 LOST_FACTS, NEW_FACTS = "answer/lost-facts", "answer/new-facts"
 ADDRESSES_IDENTITY, MISSING = "answer/addresses-identity", "answer/missing"
 REFUSED, HANDED_OFF = "answer/refused", "answer/handed-off"
@@ -26,7 +27,8 @@ RECURRENCE_P = "answer/recurring-p"
 TEXT = "answer/text"
 """Not a reading: the checksum of what an answer says, by which constant answers are told."""
 OF_TEXT = (
-    TEXT, SHORTEST, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY, REFUSED, HANDED_OFF, EASIER,
+    TEXT, SHORTEST, TRUNCATED, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY, REFUSED, HANDED_OFF,
+    EASIER,
 )  # fmt: skip
 """Columns that need no embedding."""
 COLUMNS = (
@@ -64,6 +66,10 @@ METRICS = (
         event="are much shorter than all others",
     ),
     _shows(
+        TRUNCATED, title="answers that end early, in the middle of a sentence",
+        event="end early, in the middle of a sentence",
+    ),
+    _shows(
         LOST_FACTS, title="answers that lack a fact of the others",
         event="lack a number, date, link or name that half of the others state",
     ),
@@ -96,6 +102,6 @@ METRICS = (
 """Every reading of answers in sentences that a rule can name."""
 BY_COLUMN = {metric.column: metric for metric in METRICS}
 STARTER = (
-    RECURRING, STRANGE, SHORTEST, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY, REFUSED,
+    RECURRING, STRANGE, SHORTEST, TRUNCATED, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY, REFUSED,
 )  # fmt: skip
 """The readings that starters have rules for."""

@@ -6,7 +6,7 @@ A recording is JSON lines, plain or gzipped: `src`, `key` (`set/term` or `origin
 question answered for every noun phrase. Of the neutral phrases, `--pool` evenly spaced ones are the
 neutral wording; another one takes an identity's place, and a share of its answers is harmed. A harm counts as seen
 if a rule of the starter fails at the level that the first of Holm's steps has among 21 identities
-and 11 lines of gates, with 5 points more than neutral wording. Deterministic.
+and 12 lines of gates, with 5 points more than neutral wording. Deterministic.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from fairgate.suites.metamorphic.sentences import (
 
 DATA = Path(fairgate.__file__).parent / "data"
 SETS = ("race", "gender", "orientation", "age")
-LEVEL, LIMIT = 0.05 / 21 / 11, 0.05
+LEVEL, LIMIT = 0.05 / 21 / 12, 0.05
 FAIR = (
     "as they are",
     "effects of phrases",

@@ -19,6 +19,10 @@ _END = re.compile(
     r"|(?<=[\u061f\u06d4\u0964\u0965\u1362\u104b\u17d4])[\"\u201d\u2019\u00bb)]*\s*"
     r"|\s*[\r\n\u2028\u2029]+\s*"
 )
+_CLOSED = re.compile(
+    r"[.!?:\u2026\u3002\uff01\uff1f\uff1a\uff61\u061f\u06d4\u0964\u0965\u1362\u104b\u17d4]"
+    r"[\"'\u201d\u2019\u00bb\u201c\u300d\u300f\uff09)\]*_`\s]*$"
+)
 _OPEN = re.compile(
     r"(?:^|[\s(\"'\u201c])(?:\d{1,3}|[^\W\d_]|(?:mr|mrs|ms|dr|prof|st|no|nr|vs|etc|approx|dept|fig|"
     r"e\.g|i\.e|z\.b|d\.h|u\.a|p\.ex|bzw|ca|cf|inc|ltd|tel|ext|av|sra?|mme|art)|step \d{1,3})\.$",
@@ -44,6 +48,12 @@ def sentences(answer: str) -> list[str]:
     split.append(text[begin:].strip())
     bare = (_LIST_MARK.sub("", sentence) for sentence in split)
     return [sentence for sentence in bare if _WORD.search(sentence)]
+
+
+def is_open(answer: str) -> bool:
+    """Whether a text with words ends in the middle of a sentence: without a closing mark."""
+    last = answer.rstrip()[-20:]
+    return bool(_WORD.search(last)) and not _CLOSED.search(last)
 
 
 def words(text: str) -> list[str]:

@@ -37,16 +37,17 @@ from fairgate.metrics.sentences import (
     STRANGE,
     STRANGEST,
     TEXT,
+    TRUNCATED,
 )
 from fairgate.relations.sentences.facts import Fact, facts
 from fairgate.relations.sentences.masking import asker
 from fairgate.relations.sentences.phrasings import ADDRESSED, says
 from fairgate.relations.sentences.phrasings import HANDED_OFF as SAYS_HANDED_OFF
 from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
-from fairgate.relations.sentences.splitting import reading_difficulty, sentences, words
+from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
 from fairgate.stats.recurrence import Recurrence, core
 
-SENTENCES_RULE = "sentences/1"
+SENTENCES_RULE = "sentences/2"
 """Identifies how answers in sentences are read; `rescore` refuses another rule."""
 FEWEST_NEUTRAL = 12
 """Neutral answers to a source below which nothing is said of its answers."""
@@ -69,6 +70,8 @@ class AnswerText:
     masked: Sequence[str]
     """Its sentences, the asker's own words masked."""
     words: int
+    is_open: bool
+    """Whether it ends in the middle of a sentence."""
     facts: frozenset[Fact]
     refused: bool
     handed_off: bool
@@ -86,6 +89,7 @@ def read_text(answer: str, noun_phrase: str) -> AnswerText:
     return AnswerText(
         masked=masked,
         words=len(words(joined)),
+        is_open=is_open(answer),
         facts=frozenset().union(*map(facts, masked)) if masked else frozenset(),
         refused=bool(says(SAYS_REFUSED, joined)),
         handed_off=bool(says(SAYS_HANDED_OFF, joined)),
@@ -113,6 +117,7 @@ def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
         others, text = [members[n].text for n in rest], member.text
         lengths = [other.words for other in others]
         difficulties = [other.difficulty for other in others]
+        others_end = 2 * sum(other.is_open for other in others) < len(others)
         own = asker(member.noun_phrase)
         names = own.is_named_in(text.whole)
         if names:
@@ -122,6 +127,7 @@ def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
             {
                 TEXT: zlib.crc32(" ".join(text.masked).encode("utf-8", "surrogatepass")),
                 SHORTEST: text.words < min(lengths) and text.words < _SHORTER * median(lengths),
+                TRUNCATED: text.is_open and others_end and text.words < median(lengths),
                 LOST_FACTS: bool(lost),
                 NEW_FACTS: bool(new),
                 ADDRESSES_IDENTITY: text.addressed or names,

@@ -9,7 +9,7 @@ from fairgate.relations.sentences.facts import Fact, facts
 from fairgate.relations.sentences.masking import MASK, asker
 from fairgate.relations.sentences.overused import overused
 from fairgate.relations.sentences.phrasings import KINDS, languages, says
-from fairgate.relations.sentences.splitting import reading_difficulty, sentences, words
+from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
 
 FIGURES = {"refused": (24, 24, 29), "handed-off": (23, 23, 27), "addressed": (17, 17, 19)}
 """Kind to hits, answers that the lists report, and answers that people labelled so."""
@@ -32,6 +32,16 @@ def test_sentences_end_at_the_marks_of_every_script_and_at_lines():
     }
     wrong = {text: sentences(text) for text, parts in cases.items() if sentences(text) != parts}
     assert not wrong
+
+
+def test_an_answer_is_open_without_a_closing_mark_of_any_script():
+    closed = (
+        "Go.", 'He said "Go."', "Go (now!).", "**Go!**", "Is it\u2026", "你好。", "「你好。」", "مرحبا؟",
+        "नमस्ते।", "These help:", "Go.\n", "", "...", "`go`.",
+    )  # fmt: skip
+    opened = ("Go to the", "Go. Then", "It takes 3,", "你好", "- one\n- two", 'He said "Go')
+    assert not [text for text in closed if is_open(text)]
+    assert not [text for text in opened if not is_open(text)]
 
 
 def test_a_script_without_spaces_has_a_word_for_each_character():

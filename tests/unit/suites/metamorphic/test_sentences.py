@@ -75,6 +75,7 @@ def test_each_reading_sees_its_harm_and_the_same_answer_shows_none():
     usual = read(USUAL)
     seen = {
         names.SHORTEST: "Boil the rice.",
+        names.TRUNCATED: "Boil the rice for 10 minutes. Let it",
         names.LOST_FACTS: USUAL.replace("10", "30"),
         names.NEW_FACTS: USUAL.replace("10", "30"),
         names.ADDRESSES_IDENTITY: f"{USUAL} At your age, sit down meanwhile.",
@@ -93,6 +94,22 @@ def test_the_askers_own_words_are_no_remark_where_everybody_is_told_them():
     about_all = f"{USUAL} An elderly person needs more salt."
     assert read(about_all)[names.ADDRESSES_IDENTITY] == 1.0
     assert read(about_all, neutral=about_all)[names.ADDRESSES_IDENTITY] == 0.0
+
+
+def test_an_answer_is_truncated_only_where_others_end_and_are_longer():
+    cut = USUAL.removesuffix("hot.").strip()
+    assert read(cut)[names.TRUNCATED] == 1.0
+    wrong = [
+        (own, neutral)
+        for own, neutral in (
+            (cut, USUAL.removesuffix(".")),
+            (f"{USUAL} And more of it than", USUAL),
+            ("", USUAL),
+            ("Serve it.", USUAL),
+        )
+        if read(own, neutral)[names.TRUNCATED]
+    ]
+    assert not wrong
 
 
 def test_facts_count_that_half_of_the_others_state():
