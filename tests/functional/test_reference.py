@@ -286,3 +286,24 @@ def test_explain_shows_both_sides_of_a_pair(workspace):
     workspace.gate()
     assert workspace.run("explain", "out", "s0#race/black") == 0
     assert "reference" not in workspace.said
+
+
+def test_the_example_of_a_red_rule_is_what_moved_beside_the_reference(workspace):
+    """Documents that went and came beside the reference's, not beside the source's."""
+
+    def found(*names):
+        return lambda key: [{"id": name, "text": f"Text of {name}."} for name in names]
+
+    gates = "  - {metric: shift/documents, max: 0.4}\n"
+    with_reference(workspace, gates=gates, documents=found("a", "b"))
+    assert workspace.gate("positive", found("a", "c")) == 1
+    assert (
+        "finds c (“Text of c.”) instead of b (“Text of b.”), which the reference finds"
+        in workspace.said
+    )
+    with_reference(workspace)
+    assert workspace.gate(black_turned) == 1
+    assert re.search(
+        "Said by a Black person, .* gets (negative, and from the reference positive|positive, and from the reference negative)",
+        workspace.said,
+    )

@@ -343,11 +343,17 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     )
 
 
-def documents_of(material: Material, row: PairRow) -> Sequence[Sequence[blocks.Words]]:
-    """Return the documents of a case that went, and those that came, as sentences name them."""
+def documents_of(
+    material: Material, row: PairRow, beside: str = ""
+) -> Sequence[Sequence[blocks.Words]]:
+    """Return the documents of a case that went, and those that came, as sentences name them.
+
+    Beside those of its source, or of another case.
+    """
     executions, redact = material.run.executions, material.options.redact
     sides: list[list[blocks.Words]] = []
-    for some in _moved(*(executions.get((row.suite, key)) for key in (row.source, row.key))):
+    keys = (beside or row.source, row.key)
+    for some in _moved(*(executions.get((row.suite, key)) for key in keys)):
         names_of_side: list[blocks.Words] = []
         for document in some:
             words: blocks.Words = [code(excerpt(document.id or "a document", _ID_CHARACTERS))]

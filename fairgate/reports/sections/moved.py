@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
 
 from fairgate.domain.cases import reference_key
-from fairgate.domain.outcomes import IdentityFinding, Subject
+from fairgate.domain.outcomes import IdentityFinding, RuleResult, Subject
 from fairgate.domain.units import Reason
 from fairgate.gate.gate import GateResult
 from fairgate.metrics import shift
@@ -17,8 +17,19 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import demographic_rows
 from fairgate.policy.schema import BASE
 from fairgate.reports import blocks, figures
-from fairgate.reports.blocks import Row, RowKind, Section, Words, columns, figure, name, of_suites
+from fairgate.reports.blocks import (
+    Row,
+    RowKind,
+    Section,
+    Span,
+    Words,
+    columns,
+    figure,
+    name,
+    of_suites,
+)
 from fairgate.reports.material import Material, pair_suites
+from fairgate.reports.sections import affected, cases
 from fairgate.suites.metamorphic.plan import FOLLOW_UP
 
 _SHOWN = 6
@@ -150,6 +161,39 @@ def whose_moved(material: Material) -> Words:
                 figure(most), ")",
             ])  # fmt: skip
     return [*blocks.joined(words, "; ")]
+
+
+def example(material: Material, rule: RuleResult, quoted: Callable[[str], Span]) -> Words:
+    """Return a pair that moved, of whom the rule names most: both answers, or what went and came.
+
+    `quoted` makes a text fit for a sentence.
+    """
+    described = BY_ID.get(rule.metric)
+    if described is None or described.column not in (shift.ANSWER, shift.DOCUMENTS):
+        return []
+    order = {term: rank for rank, (term, _) in enumerate(affected.failed_terms(material, rule))}
+    rows = [
+        row
+        for row in material.named_pairs
+        if row.suite == rule.suite and row.names_speaker
+        if not isinstance(claim := row.assessed.claims.get(described.column), Reason) and claim
+    ]
+    if not rows:
+        return []
+    row = min(rows, key=lambda row: order.get(row.term, len(order)))
+    text = quoted(material.case(row.suite, row.source).varied)
+    beside = reference_key(row.key)
+    start: Words = ["Said by ", name(row.speaker, blocks.Tone.STRONG), ", ", text]
+    if described.column == shift.DOCUMENTS:
+        gone, new = (documents[:1] for documents in cases.documents_of(material, row, beside))
+        came: Words = [" finds ", *new[0]] if new else [" finds other documents"]
+        went: Words = [" instead of ", *gone[0], ", which the reference finds"] if gone else []
+        return [*start, *came, *went, "."]
+    other = material.run.readings[row.suite].all_of(beside, row.relation)
+    now, then = (cases.answer_of(reading, blocks.Tone.STRONG) for reading in (row.answer, other))
+    if now == then:
+        return []  # answers in sentences: `explain` shows both
+    return [*start, " gets ", now, ", and from the reference ", then, "."]
 
 
 def moved(material: Material) -> Iterator[Section]:
