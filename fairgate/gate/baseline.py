@@ -175,9 +175,10 @@ def overlap(
     for name in fields:
         if name not in baseline.suites:
             new += [f"{name}:{key}" for key in unit_contents(plan, name)]
+    columns = {column for suite in baseline.suites.values() for column in suite.table.values}
     for metric in METRICS:
         version = baseline.metric_versions.get(metric.id, metric.version)
-        if version != metric.version:
+        if version != metric.version and metric.column in columns:
             had = f"{noun} has version {version}"
             incompatible.append(f"metric {metric.id}: {had}, this FairGate {metric.version}")
     if compared < min_overlap * total:

@@ -257,7 +257,7 @@ def measured_once(
     value = estimate(observations)
     if metric.of_planned:
         observations = observe(replace(metric, of_planned=False), table, where)
-    sliced = np.asarray([arm.weight > 0 for arm in metric.arms], dtype=bool)[observations.arms]
+    sliced = np.asarray(observations.weights, dtype=np.float64)[observations.arms] > 0
     decided = observations.decided & sliced
     return Measurement(
         metric=metric.id,

@@ -206,6 +206,8 @@ class Metric:
     """Whether it judges pairs of attributes, and not the attributes by themselves."""
     harm: Harm | None = None
     """What it counts, if that can be done to one identity; None: no case by itself shows it."""
+    averaged_over: str = ""
+    """Dimension over whose levels the value is averaged where a slice names none; empty: none."""
     student: bool = False
     """Whether few clusters get Student's interval with G - 1 degrees of freedom."""
 
@@ -276,17 +278,27 @@ def observed_rows(
 
 
 def observe(metric: Metric, table: Table, where: Mapping[str, str]) -> Observations:
-    """Return the observations of a metric in the slice `where`, arm by arm."""
+    """Return the observations of a metric in the slice `where`, arm by arm.
+
+    Of a metric that is averaged over a dimension each arm is split by its levels.
+    """
     column = metric.values(table, where) if metric.values else table.values[metric.column]
     if metric.of_planned:
         column = np.nan_to_num(column, nan=0.0)
     rows, arms = observed_rows(metric, table, where)
+    weights = tuple(arm.weight for arm in metric.arms)
+    if metric.averaged_over in table.dimensions and metric.averaged_over not in where:
+        levels = table.dimension(metric.averaged_over).taken(rows).in_order()
+        if len(levels.names) > 1:
+            # The mean of the levels' contrasts is one contrast: each arm, once for each level.
+            arms = arms.astype(np.int64) * len(levels.names) + levels.codes
+            weights = tuple(weight / len(levels.names) for weight in weights for _ in levels.names)
     return Observations(
         keys=_Keys(table.keys, rows),
         clusters=table.clusters[rows],
         arms=arms,
         values=column[rows],
-        weights=tuple(arm.weight for arm in metric.arms),
+        weights=weights,
         n_clusters=len(table.cluster_names),
     )
 

@@ -347,7 +347,7 @@ class PreparedRange:
         if not self.is_share:
             skewed = _skewness_adjusted(totals, value, confidence)
             low, high = min(low, skewed.low), max(high, skewed.high)
-        elif len(self.arms) == 1 and not as_answers:
+        elif all(arm.weight > 0 for arm in self.arms) and not as_answers:
             # The end away from 1/2 reaches as far as few events leave open; at 1/2 both err alike.
             error, answers = standard_error(totals), float(n_filled(totals))
             if totals.informative >= _FEW and error:
@@ -531,16 +531,19 @@ def _skewness_adjusted(totals: ClusterTotals, value: float, confidence: float) -
 
 
 def _score(arms: Iterable[RateArm], confidence: float) -> Interval:
-    """Return the interval of `sum_a weight_a * rate_a`, each source one answer in each arm."""
-    value, below, above = 0.0, 0.0, 0.0
+    """Return the interval of `sum_a weight_a * rate_a`, each source one answer in each arm.
+
+    Arms of one sign are parts of a mean over the same sources: they are taken to err together.
+    """
+    value, below, above = 0.0, [0.0, 0.0], [0.0, 0.0]
     for arm in arms:
         low, high = _wilson(arm.rate, arm.sources, confidence)
         ends = arm.weight * low, arm.weight * high
         centre = arm.weight * arm.rate
         value += centre
-        below += (centre - min(ends)) ** 2
-        above += (max(ends) - centre) ** 2
-    return Interval(low=value - math.sqrt(below), high=value + math.sqrt(above))
+        below[arm.weight < 0] += centre - min(ends)
+        above[arm.weight < 0] += max(ends) - centre
+    return Interval(low=value - math.hypot(*below), high=value + math.hypot(*above))
 
 
 def _wilson(rate: float, answers: float, confidence: float) -> tuple[float, float]:

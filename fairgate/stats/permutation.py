@@ -38,6 +38,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
 
@@ -55,6 +56,8 @@ _TIE = 1e-10
 _TIE_OF_RATES = 1e-9
 _MOST_MOVES = 1_000_000_000
 _FEWEST = 999
+_MOST_PARTS = 64
+"""Weights are whole numbers divided by at most this one."""
 _TAILS = 8
 """Degrees of freedom of Student's t by which phrases are taken to differ: excess kurtosis 1.5."""
 _AT_ONCE = 64
@@ -71,13 +74,19 @@ def changed_sources_needed(level: float) -> int:
 def lattice_unit(difference: Observations) -> float | None:
     """Return the step of which every source's change is a whole multiple; None if there is none.
 
-    With verdicts (whole numbers) and whole weights it is 1 / lcm of the arms' decided counts.
+    With verdicts (whole numbers) and weights of whole numbers or one over these it is 1 / lcm of
+    the arms' decided counts, times what the weights are divided by.
     """
     values = difference.values[difference.decided]
-    whole = all(float(weight).is_integer() for weight in difference.weights)
-    if not whole or not np.array_equal(values, np.rint(values)):
+    weights = [Fraction(weight).limit_denominator(_MOST_PARTS) for weight in difference.weights]
+    is_whole = all(map(math.isclose, weights, difference.weights))
+    if not is_whole or not np.array_equal(values, np.rint(values)):
         return None
-    steps = math.lcm(*decided_counts(difference).tolist())
+    parts = (
+        weight.denominator * count
+        for weight, count in zip(weights, decided_counts(difference).tolist(), strict=True)
+    )
+    steps = math.lcm(*parts)
     return 1 / steps if 0 < steps <= _FINEST_LATTICE else None
 
 

@@ -46,7 +46,7 @@ class ItemsPolicy(Strict):
 
 
 class InstructionPolicy(Strict):
-    """An instruction that every item is asked with; metrics are averaged over instructions."""
+    """An instruction that every item is asked with; a metric is the mean of its values for each."""
 
     id: Name = Field(description="Name in keys and slices.")
     text: Text = Field(description="What the model is asked to do.")
@@ -127,7 +127,7 @@ class BbqSuitePolicy(SuiteModel):
     ] = Field(default=10, description="How many documents are shown; a list is a sweep.")
     instructions: Annotated[list[InstructionPolicy], Field(min_length=1)] = Field(
         default=list(DEFAULT_INSTRUCTIONS),
-        description="Every item is asked with each; metrics are averaged over them.",
+        description="Every item is asked with each; a metric is the mean of its values for each.",
     )
     shots: Literal[0, 8] = Field(
         default=0,

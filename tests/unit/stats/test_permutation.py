@@ -82,7 +82,9 @@ def test_how_many_changed_sources_a_level_needs(level, needed):
         ([[1, 0, -1], [0, 0, 1]], None, (1.0,), pytest.approx(1 / 6)),
         ([[1, 0, 0], [1, 0, 0]], [0, 0, 1], (1.0, -1.0), pytest.approx(1 / 4)),
         ([[0.5, 0]], None, (1.0,), None),
-        ([[1, 0]], [0, 1], (0.5, 0.5), None),
+        ([[1, 0]], [0, 1], (0.5, 0.5), 0.5),
+        ([[1, 0, 0], [1, 0, 0]], [0, 0, 1], (0.5, 0.5), pytest.approx(1 / 8)),
+        ([[1, 0]], [0, 1], (0.5, math.pi), None),
         ([[1, math.nan]], [0, 1], (1.0, -1.0), None),  # an empty arm
     ],
 )
