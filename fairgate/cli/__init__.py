@@ -13,6 +13,7 @@ import errno
 import gc
 import io
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator
@@ -69,6 +70,12 @@ second of processor time after each product of matrices; what they compute is th
 _FEWEST_FILES = 64
 """Open at once; a run of an embedded model was seen to need 24."""
 _MOST = 500
+_LACKING = re.compile(
+    r"ThreadPoolBuildError|can't (?:start|allocate) (?:new |lock|read)|bad_alloc|"
+    r"failed to spawn thread|global thread pool",
+    re.IGNORECASE,
+)
+"""How libraries say that they found no memory, or could start no thread."""
 _NO_MORE_FILES = (errno.EMFILE, errno.ENFILE)
 _COMPLETION = "_FAIRGATE_COMPLETE"
 """Set by a shell that asks what could follow; the name is click's."""
@@ -178,8 +185,11 @@ def main(arguments: list[str] | None = None) -> int:
         lost = f"the output cannot be written ({out.lost})"
         answers = {name for name, entry in _commands().items() if entry.answers}
         if is_help or answers.isdisjoint(names_called):
-            say(f"fairgate: error: {lost}; write it elsewhere")
+            if not out.is_unread:
+                say(f"fairgate: error: {lost}; write it elsewhere")
             return ExitCode.EXECUTION
+        if out.is_unread:
+            return code
         say(f"fairgate: note: {lost}; the exit code, {code}, stands")
         return code
 
@@ -246,9 +256,24 @@ def _require_text(arguments: list[str]) -> None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
+            if _is_utf_8(text):
+                encoding = sys.getfilesystemencoding()
+                raise UsageError(
+                    f"{source} is UTF-8, but the locale's encoding is {encoding}: set "
+                    "LC_ALL=C.UTF-8, or PYTHONUTF8=1"
+                ) from error
             raise UsageError(f"{source} is not UTF-8; rename the file or folder") from error
         if "\0" in text:
             raise UsageError(f"{source} holds a NUL character; remove it")
+
+
+def _is_utf_8(text: str) -> bool:
+    """Whether a text that Python could not decode by the locale is UTF-8 all the same."""
+    try:
+        os.fsencode(text).decode("utf-8")
+    except UnicodeError:
+        return False
+    return True
 
 
 def explain(error: BaseException) -> ExitCode:
@@ -299,6 +324,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _of_the_machine(error: BaseException) -> str:
     """Return the sentence for what the machine refused; empty where it is something else."""
     detail = harmless(str(error)[:_MOST])
+    if _LACKING.search(f"{type(error).__name__}: {error}"):
+        return (
+            f"fairgate: error: there is not enough memory, or no further thread ({detail}): allow "
+            "more (`ulimit -v`, `ulimit -u`), or lower --batch-size or --threads"
+        )
     match error:
         case MemoryError() | OSError(errno=errno.ENOMEM):
             return (
@@ -314,6 +344,11 @@ def _of_the_machine(error: BaseException) -> str:
             return (
                 f"fairgate: error: the output cannot be written ({error.strerror}); files that are "
                 "complete stay: free some space, or write the output elsewhere"
+            )
+        case OSError(errno=errno.EFBIG):
+            return (
+                "fairgate: error: a file would be larger than this process may write "
+                f"({detail}): raise `ulimit -f`, or write the output elsewhere"
             )
         case OSError():
             return f"fairgate: error: {detail}; check the path, its permissions and free space"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -125,15 +126,16 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     runtime = runtime_of(options)
     for file in files:
         loaded, notes = examine(file, runtime)
-        click.echo("\n".join([_checked(loaded), *(f"  {note}" for note in notes)]))
+        click.echo("\n".join([_checked(loaded, runtime.today), *(f"  {note}" for note in notes)]))
     return ExitCode.PASS
 
 
-def _checked(loaded: LoadedPolicy) -> str:
+def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
     from fairgate.domain.cases import TestPlan
     from fairgate.gate.attribution import most_questions
     from fairgate.gate.bounds import few_sources_notices, few_templates_notices
     from fairgate.gate.rules import expand_rules, idle_notices
+    from fairgate.gate.waivers import ended_notices
     from fairgate.systems.catalogue import kind_of
 
     plan, policy = loaded.plan, loaded.policy
@@ -180,6 +182,7 @@ def _checked(loaded: LoadedPolicy) -> str:
     budgets = sum(bool(r.gate.regression and r.gate.regression.budget is not None) for r in rules)
     lines += [f"  {budgets} of them with a budget since a pinned anchor"] if budgets else []
     lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
+    lines += [f"  {notice}" for notice in ended_notices(policy, today)]
     for notices in (few_sources_notices, few_templates_notices):
         lines += [f"  {notice}" for notice in notices(rules, plan, confidence=policy.confidence)]
     return "\n".join(lines)

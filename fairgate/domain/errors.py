@@ -137,7 +137,13 @@ class StoreError(FairGateError):
     @classmethod
     def of_os_error(cls, error: OSError, *, path: object, option: str) -> StoreError:
         """Return why `path` cannot be written and which `option` names another place."""
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        if error.errno == errno.EFBIG:
+            return cls(
+                f"{path}: cannot be written, the file would be larger than this process may write "
+                "(`ulimit -f`) or its disk can hold; what was there before is unchanged: raise the "
+                f"limit, or name another place with {option}"
+            )
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
             return cls(
                 f"{path}: cannot be written, the disk is full; what was there before is "
                 f"unchanged: free some space, or name another place with {option}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePosixPath
@@ -73,14 +74,15 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
     """
     name, nothing = loaded.policy.name, named == NO_BASELINE
     at = Path(named) if named else accepted_path(policy, loaded)
-    if named and not nothing and not at.is_file():
+    is_there = not nothing and _is_file(at, "baseline")
+    if named and not nothing and not is_there:
         raise BaselineError(
             f"there is no baseline {str(at)!r}; accept a run with `fairgate baseline accept RUN "
             "--reason …`, or say `--baseline none` for a first run"
         )
-    baseline = read_baseline(at, name) if not nothing and at.is_file() else None
+    baseline = read_baseline(at, name) if is_there else None
     pinned = accepted_path(policy, loaded, Reference.ANCHOR) if loaded.policy.has_budget else None
-    is_pinned = pinned is not None and not nothing and pinned.is_file()
+    is_pinned = pinned is not None and not nothing and _is_file(pinned, "anchor")
     anchor = read_baseline(pinned, name, Reference.ANCHOR) if pinned and is_pinned else None
     score, notices = _kill_score(loaded, policy)
     return References(
@@ -90,6 +92,25 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
         anchor_path="" if pinned is None else NO_BASELINE if nothing else str(pinned),
         kill_score=score,
         notices=notices,
+    )
+
+
+def _is_file(path: Path, noun: str) -> bool:
+    """Whether there is a file. Raises BaselineError for anything else, which is no first run."""
+    if path.is_file():
+        return True
+    if not os.path.lexists(path):
+        return False
+    what = (
+        "a folder"
+        if path.is_dir()
+        else f"a link to {str(path.readlink())!r}, where there is no file"
+        if path.is_symlink()
+        else "no regular file"
+    )
+    raise BaselineError(
+        f"{path}: {what} is at the place of the {noun}; remove it, restore the file, or say "
+        "`--baseline none` for a first run"
     )
 
 

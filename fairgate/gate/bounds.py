@@ -54,6 +54,8 @@ _COMPARED = {
 }
 _PROMISED = 0.05
 """How often a fair system may break a bound by chance without a notice."""
+_MOST_ASKED, _MOST_TIMES = 1_000, 10
+"""Sources that somebody would write, and as many times a suite's: beyond both, nobody would."""
 _FAR = 1.5
 """From which multiple of the bound on a value may be open without a notice."""
 _MOST_SUMMED = 1000
@@ -144,13 +146,23 @@ def attainable_values(
     if not metric.is_rate or len(metric.arms) != 1 or metric.better is Better.TOWARD_ZERO:
         return None
     totals = cluster_totals(observed)
-    filled = totals.counts[:, 0] > 0
-    sums, counts = totals.sums[filled, 0], totals.counts[filled, 0]
+    sums, counts = totals.sums.sum(axis=1), totals.counts.sum(axis=1)
+    sums, counts = sums[counts > 0], counts[counts > 0]
     some = wilson(int(np.count_nonzero(sums > 0)), len(sums), confidence=confidence)
     others = wilson(int(np.count_nonzero(sums < counts)), len(sums), confidence=confidence)
     if not isinstance(some, Interval) or not isinstance(others, Interval):
         return None
     return 1 - others.high, some.high
+
+
+def _what_would_tell(span: LikelyRange, bound: float) -> str:
+    """Say how many such sources would tell, up to what somebody would write; empty: none can."""
+    if span.is_of_phrases or span.value == bound:
+        return ""
+    needed, most = span.sources_to_tell(bound), max(_MOST_ASKED, _MOST_TIMES * span.sources)
+    if needed is not None and needed <= most:
+        return f"; {needed:,} sources would tell"
+    return f"; this suite cannot tell: it would need more than {most:,} sources"
 
 
 def limits_of(metric: Metric) -> tuple[float, float] | None:
@@ -273,8 +285,7 @@ def _check(
         outcome, reason = Outcome.INCONCLUSIVE, no_range
         if isinstance(span, LikelyRange):
             side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
-            needed = span.sources_to_tell(side)
-            more = f"; {needed:,} sources would tell" if needed else ""
+            more = _what_would_tell(span, side)
             alone = f"but with {span.sources:,} sources chance alone can explain it"
             if span.is_of_phrases:
                 alone = "but wording alone can explain it: neutral phrases lie as far apart"

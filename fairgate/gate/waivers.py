@@ -74,6 +74,18 @@ def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> It
             yield ("waivers", position, "expires"), why
 
 
+def ended_notices(policy: Policy, today: dt.date | None) -> Iterator[str]:
+    """Yield a sentence for each waiver whose last day is past; `today` None asks for no date."""
+    for entry in policy.waivers if today is not None else ():
+        if dt.date.fromisoformat(entry.expires) < today:
+            name = _name(entry.rule, entry.where.items(), entry.suite)
+            yield (
+                f"the waiver of {harmless(entry.owner)} for `{harmless(name)}` ended on "
+                f"{entry.expires}, and its rule decides again: remove the entry, or give a later "
+                "day"
+            )
+
+
 def _name(rule: str, where: Iterable[tuple[str, str]], suite: str | None) -> str:
     parts = [*sorted(where), *([("suite", suite)] if suite else [])]
     return f"{rule} {{{', '.join(f'{part}: {value}' for part, value in parts)}}}" if parts else rule

@@ -183,12 +183,27 @@ def check_parts(folder: Path, names: Iterable[str]) -> None:
     if not isinstance(parts, dict) or not all(isinstance(sha, str) for sha in parts.values()):
         raise DataError(f"{folder / PARTS}: names no files; {again}")
     wanted = dict.fromkeys((*parts, *names))
+    for name in wanted:
+        _require_readable(folder / name)
     differing = [name for name in wanted if _sha256(folder, name) != parts.get(name)]
     if differing:
         raise DataError(
             f"{folder}: its files are of different runs or were edited: {', '.join(differing)} "
             f"{'is' if len(differing) == 1 else 'are'} not what {PARTS} names; {again}"
         )
+
+
+def _require_readable(path: Path) -> None:
+    """Raise DataError where there is a file and the system does not let it be read."""
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except (FileNotFoundError, IsADirectoryError):
+        return
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be read ({error.strerror}); check its permissions, and the disk"
+        ) from error
 
 
 def _sha256(folder: Path, name: str) -> str | None:

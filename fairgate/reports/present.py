@@ -490,6 +490,12 @@ def next_step(material: Material, explain: str, improvements: Improvements) -> I
         return ["Next:", look, with_, ", fix the cause", *_on_purpose(material, accept), "."]
     if material.options.limit is not None:
         return ["Next: run all of it with ", command(verdict.run_command(material)), "."]
+    waived = [rule.waiver for rule in result.rules if rule.waiver is not None]
+    if waived:
+        what = "the waived failure" if len(waived) == 1 else "the waived failures"
+        last = min(waiver.expires for waiver in waived)
+        date = blocks.Span(last, blocks.Kind.DATE)
+        return [f"Next: fix {what}; from the day after ", date, " on the build fails again."]
     if improvements.better and accept:
         return ["Next: hold later runs to the better values with ", command(accept), "."]
     if result.overlap is None and accept:

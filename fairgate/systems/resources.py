@@ -165,6 +165,8 @@ class Resources:
 
     def end(self, *, is_interrupted: bool) -> None:
         """Forget what counted until the end of the run, or leave it to the next process."""
+        if not is_interrupted and "store" in self.__dict__:
+            self.store.fold()
         store = self.__dict__.pop("unfinished", None)
         if self.run_identity is None or store is None or isinstance(store, NoStore):
             return

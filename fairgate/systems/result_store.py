@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import itertools
+import resource
 import sqlite3
 import threading
 import time
@@ -79,6 +81,15 @@ class SqliteResultStore:
         """Release the file. Stored results stay."""
         with self._lock:
             self._connection.close()
+
+    def fold(self) -> None:
+        """Move the log's rows into the file; what others hold open or a full disk keeps, stays."""
+        with contextlib.suppress(sqlite3.Error), self._lock:
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            finally:
+                self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
 
     def copy_to(self, path: Path) -> None:
         """Write everything that is stored into one new file. Raises StoreError."""
@@ -205,6 +216,11 @@ class SqliteResultStore:
             raise StoreError.of_os_error(error, path=self._path, option="--cache") from error
         except sqlite3.Error as error:
             text = str(error)
+            if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_WRITE" and _has_size_limit():
+                too_large = OSError(errno.EFBIG, text)
+                raise StoreError.of_os_error(
+                    too_large, path=self._path, option="--cache"
+                ) from error
             reason = next(reason for words, reason in _ERRORS.items() if words in text)
             reason = reason.format(text=text, seconds=_BUSY_SECONDS)
             raise StoreError(f"{self._path}: {reason}") from error
@@ -212,6 +228,11 @@ class SqliteResultStore:
     def _say(self, notice: str) -> None:
         if notice not in self.notices:
             self.notices.append(notice)
+
+
+def _has_size_limit() -> bool:
+    """Whether this process may write files up to a size only (`ulimit -f`)."""
+    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
 
 
 def checksum(kind: str, key: str, value: bytes | str) -> int:

@@ -53,6 +53,8 @@ class Output:
         self._stream = stream
         self.lost = ""
         """Why some of it could not be written; empty where all was."""
+        self.is_unread = False
+        """Whether the reader has closed its end, as `head` does when it has enough."""
         with contextlib.suppress(AttributeError, ValueError, OSError):
             stream.reconfigure(errors=_ESCAPES)  # type: ignore[union-attr]
 
@@ -78,6 +80,7 @@ class Output:
             getattr(self._stream, method)(*text)
         except (OSError, ValueError) as error:
             self.lost = getattr(error, "strerror", None) or str(error)
+            self.is_unread = isinstance(error, BrokenPipeError)
             # The interpreter would try again when it ends, fail again, and change the exit code.
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)

@@ -160,7 +160,8 @@ def test_no_broken_output_changes_an_answer(folder, command, monkeypatch):
             if found != wanted or "Traceback" in said or "internal error" in said:
                 wrong.append((name, place, found, wanted, said[-200:]))
             if name in BROKEN and place == "out" and code == 0 and command not in SILENT:
-                assert said.count("the output cannot be written (") == 1, said
+                is_told = name != "pipe"  # its reader has left, as `head` does
+                assert said.count("the output cannot be written (") == is_told, said
     assert wrong == []
 
 

@@ -111,6 +111,28 @@ def test_the_last_day_counts_and_the_next_names_whose_waiver_ended(biased_run):
     assert "waived" not in rule_of(biased_run)
 
 
+def test_the_next_step_of_a_waived_failure_is_its_date(biased_run):
+    later = waiver(where="{category: race, term: asian}", expires="2026-06-20")
+    others = lambda key: "negative" if key.endswith(("race/black", "race/asian")) else "positive"  # noqa: E731
+    for entries, answer, said in (
+        ([waiver()], biased, "Next: fix the waived failure; from the day after 2026-07-01 on"),
+        ([waiver(), later], others, "fix the waived failures; from the day after 2026-06-20 on"),
+    ):
+        assert biased_run.judge(*entries, answer=answer) == 0, biased_run.said
+        assert said in " ".join(file(biased_run, "report.md").split()), said
+        assert "make this run the first baseline" not in file(biased_run, "report.md")
+
+
+def test_check_says_that_a_waiver_has_ended(biased_run):
+    biased_run.judge(waiver())
+    for day, has_ended in (("2026-07-01", False), ("2026-07-02", True)):
+        assert biased_run.run("check", "policy.yaml", "--today", day) == 0
+        ended = (
+            "the waiver of Ada for `asr/generation/controlled {category: race, term: black}` ended"
+        )
+        assert (ended in biased_run.out) == has_ended, biased_run.out
+
+
 def test_another_failure_still_stops_the_build_and_leads(biased_run):
     def worse(key):
         return "negative" if key.endswith(("race/black", "race/asian")) else "positive"

@@ -31,7 +31,14 @@ _BEGINNING = re.compile(r'\{\s*"|\[\s*\{')  # of objects: `[1]` and `{name}` in 
 _NAME = re.compile(r"[^\W\d][\w.-]{0,63}|")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _LINE = re.compile(rf"(?:{_QUOTED}|[\w.-]*)\((?:\)|(?:{_QUOTED}|[\w.-]+): ).*|{NO_ACTION}")
-_PART = re.compile(rf"(?:{_QUOTED}|[\w.-]+)(?=\()|[\w.-]+: (?:{_QUOTED}|[^\s,;()\[\]{{}}]+)")
+_MEMBER = rf"(?:{_QUOTED}|[\w.-]+): "
+_LIST = r"\[\]"
+for _ in range(4):  # lists in lists, so deep; a deeper one is told with its whole line
+    _LIST = rf'\[(?:{_QUOTED}|[^\[\]"]|{_LIST})*+\]'
+_PART = re.compile(
+    rf"(?:{_QUOTED}|[\w.-]+)(?=\()|{_MEMBER}(?:{_QUOTED}|{_LIST}|[^\s,;()\[\]{{}}]+)"
+)
+"""A call's name, or a member whose value is a text, a number or a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +134,21 @@ def first_value(text: str) -> str | None:
 
 
 def what_differs(value: Value | None, other: Value | None) -> str:
-    """Return `limit: 5 instead of limit: 20`, to be escaped; empty where no call differs."""
+    """Return `limit: 5 instead of limit: 20`, to be escaped; empty where no call differs.
+
+    A part counts as often as it is there. The whole lines, where they have the same parts.
+    """
     lines = str(value), str(other)
     if agree(value, other) or not all(map(_LINE.fullmatch, lines)):
         return ""
     here, there = map(_PART.findall, lines)
-    differing = [
-        ", ".join(
-            part
-            for part in own
-            if not any(agree(f"({part})", f"({other_part})") for other_part in others)
-        )
-        for own, others in ((here, there), (there, here))
-    ]
-    words = " instead of ".join(text or "nothing" for text in differing)
-    return TOLERATED.sub(r"\1", words) if any(differing) else ""
+    alone, missed = [], list(there)
+    for part in here:
+        match = next((o for o in missed if agree(f"({part})", f"({o})")), None)
+        if match is None:
+            alone.append(part)
+        else:
+            missed.remove(match)
+    sides = [", ".join(parts) or "nothing" for parts in (alone, missed)]
+    words = " instead of ".join(sides if alone or missed else lines)
+    return TOLERATED.sub(r"\1", words)

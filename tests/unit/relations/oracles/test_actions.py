@@ -189,11 +189,36 @@ def test_labels_are_compared_as_before():
         (call(a={"b": [1], "c": "x, y; z(1)"}), call(a={"b": [1], "c": "q"}),
          'c: "x, y; z(1)" instead of c: "q"'),
         (call(limit=1, fee=100), call(limit=2, fee=1), "fee: 100 instead of fee: 1"),
+        (call(ids=[1, 2]), call(ids=[1, 3]), "ids: [1, 2] instead of ids: [1, 3]"),
+        (call(ids=[]), call(ids=["a]"]), 'ids: [] instead of ids: ["a]"]'),
+        (call(a=[{"b": [[1]]}]), call(a=[{"b": [[2]]}]),
+         "a: [{b: [[1]]}] instead of a: [{b: [[2]]}]"),
     ],
 )  # fmt: skip
 def test_what_differs_is_said(here, usually, words):
     rule = {"tolerance": {"fee": 10, "limit": 1}, "order": True}
     assert what_differs(read(here, **rule), read(usually, **rule)) == words
+
+
+def test_whatever_differs_is_said_and_nothing_where_nothing_does():
+    arguments = [
+        {}, {"a": 1}, {"a": 2}, {"b": 1}, {"a": [1]}, {"a": [1, 1]}, {"a": [1, 2]}, {"a": [2, 1]},
+        {"a": [[1], [2]]}, {"a": [[[[[[1]]]]]]}, {"a": [[[[[[2]]]]]]}, {"a": {"b": 1}}, {"c": {"b": 1}},
+        {"a": [{"b": 1}]}, {"a": "1"}, {"a": None}, {"a": True}, {"odd name": 1}, {"odd name": 2},
+        {"a": 'x"], (b: 2)'}, {"a": "["}, {"a": ["[", "]"]},
+    ]  # fmt: skip
+    one = [{"name": "f", "arguments": each} for each in arguments]
+    lists = [[], *([each] for each in one), *([each, each] for each in one[:8])]
+    lists += [[one[1], one[2]], [one[2], one[1]], [one[1], one[2], one[1]], [one[0]] * 3]
+    values = [read(json.dumps(calls), order=True) for calls in lists]
+    wrong = []
+    for here in values:
+        for there in values:
+            words = what_differs(here, there)
+            sides = words.split(" instead of ")
+            if (words == "") != (here == there) or (words and sides[0] == sides[1]):
+                wrong.append((here, there, words))
+    assert not wrong
 
 
 def test_an_answer_is_complete_with_its_first_value():
