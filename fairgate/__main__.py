@@ -48,7 +48,6 @@ def _own_exit_codes() -> list[int]:
 
     codes = [_EXECUTION]
 
-    @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
     def gave_up(_: object) -> None:
         os.write(
             2,
@@ -64,10 +63,10 @@ def _own_exit_codes() -> list[int]:
                 stream.flush()
         os._exit(codes[-1])
 
-    library = ctypes.CDLL(None)
-    register = getattr(library, "__cxa_atexit", None)
-    if register is not None and register(gave_up, None, None) == 0:
-        _HELD.append(gave_up)
+    called_by_c = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(gave_up)
+    register = getattr(ctypes.CDLL(None), "__cxa_atexit", None)
+    if register is not None and register(called_by_c, None, None) == 0:
+        _HELD.append(called_by_c)
         atexit.register(leave)
     return codes
 

@@ -76,8 +76,8 @@ def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> It
 
 def ended_notices(policy: Policy, today: dt.date | None) -> Iterator[str]:
     """Yield a sentence for each waiver whose last day is past; `today` None asks for no date."""
-    for entry in policy.waivers if today is not None else ():
-        if dt.date.fromisoformat(entry.expires) < today:
+    for entry in policy.waivers:
+        if today is not None and dt.date.fromisoformat(entry.expires) < today:
             name = _name(entry.rule, entry.where.items(), entry.suite)
             yield (
                 f"the waiver of {harmless(entry.owner)} for `{harmless(name)}` ended on "
