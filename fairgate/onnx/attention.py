@@ -324,7 +324,10 @@ class GraphIndex:
     def _projection(self, name: str) -> Any | None:
         """Return the product with weights that alone takes a value, or its codes of 8 bits."""
         readers = self.readers.get(name, [])
-        if len(readers) == 1:
+        if len(readers) == 1 and readers[0].op_type == "Mul":  # channels are divided first
+            name = readers[0].output[0]
+            readers = self.readers.get(name, [])
+        elif len(readers) == 1:
             return readers[0] if readers[0].op_type in {"MatMul", "MatMulNBits"} else None
         if sorted(reader.op_type for reader in readers) != ["Abs", "Mul"]:
             return None

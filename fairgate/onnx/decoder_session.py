@@ -70,7 +70,7 @@ class DecoderSession:
         self._session, facts = _opened(folder, device, threads)
         self._inputs = {node.name: node for node in self._session.get_inputs()}
         sizes = {
-            name: _cache_shape(folder, node)
+            name: cache_shape(folder, node)
             for name, node in self._inputs.items()
             if name.startswith(_PAST)
         }
@@ -459,7 +459,7 @@ def _present(past: str) -> str:
     return past.replace(_PAST, _PRESENT, 1)
 
 
-def _cache_shape(folder: ModelFolder, node: Any) -> tuple[int, int] | None:
+def cache_shape(folder: ModelFolder, node: Any) -> tuple[int, int] | None:
     """Return heads and size of a cache input; None where neither graph nor folder gives it."""
     shape = node.shape
     if len(shape) != 4 or not isinstance(shape[1], int):

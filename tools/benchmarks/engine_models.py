@@ -6,7 +6,7 @@
     .venv-llama/bin/python  tools/benchmarks/engine_models.py gguf   FOLDER
 
 `graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
-makes of it), `int8-rows` that in integers, `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
+makes of it), `int8-rows` that in integers of one digit and of two, `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
 `gguf` writes `FOLDER/f32.gguf` and from it `FOLDER/q8_0.gguf`; of a `--model` that is a GGUF file
 `FOLDER/given.gguf`, which is that file, takes the place of the first. Weights of `demo-slm` are the
 embedded model's; those of other shapes are random, of SmolLM2-135M's (all of its 30 layers, or 8 of
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fairgate.features.onnx_export.int8_rows import Digits
     from fairgate.features.onnx_export.precision import Precision
 
 DEMO = Path(__file__).parents[2] / "fairgate" / "data" / "models" / "demo-slm"
@@ -128,12 +129,14 @@ def write_graph(folder: Path, shape: str, model: Path | None, *, endless: bool) 
         take_end_away(folder / "hf")
 
 
-def write_precision(source: Path, target: Path, precision: Precision) -> Path:
+def write_precision(
+    source: Path, target: Path, precision: Precision, *, digits: Digits = 2
+) -> Path:
     """Write what `fairgate export --precision` makes of a model; parity is not compared."""
     from fairgate.features.onnx_export.precision import change_precision
 
     shutil.copytree(source, target)
-    change_precision(target / "model.onnx", precision)
+    change_precision(target / "model.onnx", precision, digits=digits)
     return target
 
 
@@ -291,17 +294,9 @@ def read_safetensors(file: Path) -> dict[str, Any]:
 
 
 def write_int8_rows(folder: Path) -> None:
-    """Write the graph as `fairgate export --precision int8-rows` does, whatever it loses."""
-    import onnx
-
-    from fairgate.features.onnx_export.int8_rows import to_int8_rows
-
-    target = folder / "int8-rows"
-    target.mkdir()
-    for file in (folder / "onnx").iterdir():
-        if file.name not in {"model.onnx", "provenance.json"}:
-            shutil.copyfile(file, target / file.name)
-    onnx.save(to_int8_rows(onnx.load(str(folder / "onnx" / "model.onnx"))), target / "model.onnx")
+    """Write the graphs that `fairgate export --precision int8-rows` tries, whatever they lose."""
+    write_precision(folder / "onnx", folder / "int8-rows-1", "int8-rows", digits=1)
+    write_precision(folder / "onnx", folder / "int8-rows", "int8-rows")
 
 
 def main() -> None:

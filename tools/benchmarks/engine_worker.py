@@ -240,6 +240,7 @@ def in_batches(prompts: Ids, batch: int) -> list[list[int]]:
 ENGINES: dict[str, Callable[[Path, int, int], Engine]] = {  # number: prompts that run together
     "fairgate": fairgate,
     "fairgate-int8-rows": partial(fairgate, graph="int8-rows"),
+    "fairgate-int8-rows-1": partial(fairgate, graph="int8-rows-1"),
     "transformers-1": partial(torch_model, batch=1),
     "transformers-16": partial(torch_model, batch=BATCH),
     "optimum-16": partial(optimum_model, batch=BATCH),

@@ -2,33 +2,38 @@
 
 A row of activations, a token, is divided by its own largest magnitude, so that no token's numbers
 depend on another's (vector-wise quantisation: Dettmers et al., LLM.int8(), NeurIPS 2022, section
-3.1), and written in two digits of 8 bits: `x ≈ (a + b / 254) · max|x| / 127`. Both are multiplied
-with the weights, 8 bits on a scale for each column, so that channels beside one of a hundred times
-their size are not lost and only weights are rounded much. Before that, rows of weights get equal
-maxima where the norm before them can be divided by as much (Xiao et al., SmoothQuant, ICML 2023,
-equation 4, with alpha 0). Vocabulary projection and attention stay in float32.
+3.1), and written in one digit of 8 bits or in two: `x ≈ (a + b / 254) · max|x| / 127`. Each is
+multiplied with the weights, 8 bits on a scale for each column. With two, channels beside one of a
+hundred times their size are not lost, and only weights are rounded much. Before that, channels are
+divided by a power of their size and their weights multiplied by it, so that weights of large
+channels are rounded less (Lin et al., AWQ, MLSys 2024, equation 5; the power is the one whose
+expected error of rounding is least). Vocabulary projection and attention stay in float32.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.attention import ONNX, GraphIndex
+from fairgate.onnx.attention import ONNX
 from fairgate.onnx.decoder_graph import vocabulary_projection
 
+Digits = Literal[1, 2]
 WeightMatrix = npt.NDArray[np.float32]
+_NOTHING: Mapping[str, npt.NDArray[np.float64]] = MappingProxyType({})
 _PREFIX = "fairgate_rows_"
 _LEVELS, _ZERO = 127, 128
 _LEAST = float(np.finfo(np.float32).tiny) * 1024
 """The least maximum of a row: 127 divided by it is finite, and zeros stay zeros."""
 _WIDEST = 2**16
 """Longer rows would overflow a sum of 32 bits: 255 · 127 · 66 311."""
+_POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _FLOAT = 1
 _AXES_ARE_INPUTS = 18
 """The version of ONNX since which a reduction's axes are an input."""
@@ -61,8 +66,10 @@ class Layers:
         return cls(products=products, weights={n.input[1]: tensors[n.input[1]] for n in products})
 
     def readers(self, activation: str) -> list[Any]:
-        """Return the products that read an activation."""
-        return [node for node in self.products if node.input[0] == activation]
+        """Return the tensors that an activation is multiplied with."""
+        return [
+            self.weights[node.input[1]] for node in self.products if node.input[0] == activation
+        ]
 
     @property
     def activations(self) -> list[str]:
@@ -85,102 +92,72 @@ def _axes_are_inputs(model: Any) -> bool:
     return max(versions, default=0) >= _AXES_ARE_INPUTS
 
 
-def to_int8_rows(model: Any) -> Any:
+def to_int8_rows(
+    model: Any, sizes: Mapping[str, npt.NDArray[np.float64]] = _NOTHING, digits: Digits = 2
+) -> Any:
     """Change a float32 `onnx.ModelProto` in place and return it.
 
-    Raises ModelError where there is nothing to change.
+    `digits`: in how many activations are written. `sizes`: what `channel_sizes` measured; an
+    activation without them is taken as it is. Raises ModelError where there is nothing to change.
     """
-    rewrite = _Rewrite(model)
-    for name in Layers.of(model).activations:
-        rewrite.even_out(name)
-    rewrite.replace()
+    from onnx import numpy_helper
+
+    layers, graph = Layers.of(model), model.graph
+    factors = {
+        name: _factors(size, [numpy_helper.to_array(tensor) for tensor in layers.readers(name)])
+        for name, size in sizes.items()
+    }
+    steps = _Steps(factors, digits, axes_are_inputs=_axes_are_inputs(model))
+    replaced, nodes = {node.output[0] for node in layers.products}, []
+    for node in graph.node:
+        if node.output and node.output[0] in replaced:
+            weights = numpy_helper.to_array(layers.weights[node.input[1]]).astype(np.float32)
+            nodes += steps.product(node, weights)
+        else:
+            nodes.append(node)
+    read = {name for node in nodes for name in node.input}
+    tensors = [t for t in graph.initializer if t.name in read or t.name not in layers.weights]
+    del graph.node[:], graph.initializer[:], graph.value_info[:]
+    graph.node.extend(nodes)
+    graph.initializer.extend([*tensors, *steps.tensors])
     return model
 
 
-class _Rewrite:
-    """A graph whose products are replaced."""
+def _factors(
+    sizes: npt.NDArray[np.float64], matrices: Sequence[WeightMatrix]
+) -> npt.NDArray[np.float32]:
+    """Choose what channels are divided by: powers of their sizes, with a geometric mean of 1.
 
-    def __init__(self, model: Any) -> None:
-        from onnx import numpy_helper
+    A column's weights are rounded to steps of its largest one, independently, so the error's
+    expected square is that of the steps times that of the channels, divided. A channel counts as a
+    thousandth of the largest at least.
+    """
+    sizes = np.maximum(sizes, max(float(sizes.max(initial=0)) / 1000, _LEAST))
+    logarithms = np.log(sizes) - np.log(sizes).mean()
 
-        self._model, self._graph = model, model.graph
-        self._index = GraphIndex(model)
-        self._layers = Layers.of(model)
-        self._tensors = {tensor.name: tensor for tensor in model.graph.initializer}
-        self._uses: dict[str, int] = {}
-        for node in model.graph.node:
-            for name in node.input:
-                self._uses[name] = self._uses.get(name, 0) + 1
-        self._weights = {
-            node.output[0]: numpy_helper.to_array(self._layers.weights[node.input[1]]).astype(
-                np.float32
-            )
-            for node in self._layers.products
-        }
-        """By the product's output: one matrix may be read twice."""
-
-    def even_out(self, name: str) -> None:
-        """Give the weights of an activation's channels equal maxima, if a norm can undo it."""
-        readers = self._layers.readers(name)
-        others = [node for node in self._index.readers[name] if node.op_type != "Shape"]
-        if len(readers) != len(others) or name in self._index.outputs:
-            return
-        heaviest = np.max(
-            [np.abs(self._weights[node.output[0]]).max(axis=1) for node in readers], axis=0
+    def error(factors: npt.NDArray[np.float64]) -> float:
+        steps = sum(
+            float(np.square(np.abs(matrix * factors[:, None]).max(axis=0)).sum())
+            for matrix in matrices
         )
-        heaviest[heaviest == 0] = 1
-        factors = (1 / heaviest).astype(np.float32)
-        if self._divide(name, factors):
-            for node in readers:
-                self._weights[node.output[0]] = self._weights[node.output[0]] * factors[:, None]
+        return steps * float(np.square(sizes / factors).sum())
 
-    def _divide(self, name: str, factors: WeightMatrix) -> bool:
-        """Divide a value's channels in the norm that makes it; return whether that was possible."""
-        node = self._index.makers.get(name)
-        if node is None:
-            return False
-        constants = [
-            input_name for input_name in node.input if self._is_row(input_name, len(factors))
-        ]
-        if node.op_type == "Mul" and len(constants) == 1:
-            return self._divide_row(constants[0], factors)
-        return False
-
-    def _is_row(self, name: str, size: int) -> bool:
-        tensor = self._tensors.get(name)
-        return tensor is not None and tensor.data_type == _FLOAT and [*tensor.dims] == [size]
-
-    def _divide_row(self, name: str, factors: WeightMatrix) -> bool:
-        from onnx import numpy_helper
-
-        if self._uses[name] != 1:
-            return False
-        row = numpy_helper.to_array(self._tensors[name]) / factors
-        self._tensors[name].CopyFrom(numpy_helper.from_array(row.astype(np.float32), name))
-        return True
-
-    def replace(self) -> None:
-        """Put integer products in the place of the float32 ones."""
-        steps = _Steps(axes_are_inputs=_axes_are_inputs(self._model))
-        replaced = {node.output[0] for node in self._layers.products}
-        nodes = []
-        for node in self._graph.node:
-            if node.output and node.output[0] in replaced:
-                nodes += steps.product(node, self._weights.pop(node.output[0]))
-                self._uses[node.input[1]] -= 1
-            else:
-                nodes.append(node)
-        tensors = [tensor for tensor in self._graph.initializer if self._uses.get(tensor.name, 1)]
-        del self._graph.node[:], self._graph.initializer[:], self._graph.value_info[:]
-        self._graph.node.extend(nodes)
-        self._graph.initializer.extend([*tensors, *steps.tensors])
+    tried = [np.exp(power * logarithms) for power in _POWERS]
+    best: npt.NDArray[np.float32] = min(tried, key=error).astype(np.float32)
+    return best
 
 
 class _Steps:
     """The nodes and tensors that replace products; one activation is rounded once."""
 
-    def __init__(self, *, axes_are_inputs: bool) -> None:
-        self._axes_are_inputs = axes_are_inputs
+    def __init__(
+        self,
+        factors: Mapping[str, npt.NDArray[np.float32]],
+        digits: Digits,
+        *,
+        axes_are_inputs: bool,
+    ) -> None:
+        self._factors, self._digits, self._axes_are_inputs = factors, digits, axes_are_inputs
         self._rounded: dict[str, tuple[str, str, str]] = {}
         self.tensors: list[Any] = []
         self._constant("levels", np.float32(_LEVELS))
@@ -203,21 +180,30 @@ class _Steps:
 
         name = f"{_PREFIX}{len(self.tensors)}_"
         nodes, (first, second, most) = self._rows(node.input[0])
+        if node.input[0] in self._factors:
+            weights = weights * self._factors[node.input[0]][:, None]
         columns = np.abs(weights).max(axis=0) / _LEVELS
         columns[columns == 0] = 1
         codes = np.rint(weights / columns).clip(-_LEVELS, _LEVELS).astype(np.int8)
-        # Twice: ONNX Runtime changes a matrix for the one product that reads it.
-        matrices = [self._constant(f"{name}codes_{digit}", codes) for digit in (1, 2)]
+        # A matrix for each digit: ONNX Runtime changes one for the one product that reads it.
+        digits = range(1, self._digits + 1)
+        matrices = [self._constant(f"{name}codes_{digit}", codes) for digit in digits]
         scale = self._constant(name + "scale", (columns / _LEVELS).astype(np.float32))
-        zero = _PREFIX + "zero"
+        zero, floats = _PREFIX + "zero", f"{name}large"
         steps: list[tuple[str, list[str], str, dict[str, int]]] = [
             ("MatMulInteger", [first, matrices[0], zero], f"{name}sums_1", {}),
-            ("MatMulInteger", [second, matrices[1], zero], f"{name}sums_2", {}),
-            ("Cast", [f"{name}sums_1"], f"{name}large", {"to": _FLOAT}),
-            ("Cast", [f"{name}sums_2"], f"{name}whole", {"to": _FLOAT}),
-            ("Mul", [f"{name}whole", _PREFIX + "small_step"], f"{name}small", {}),
-            ("Add", [f"{name}large", f"{name}small"], f"{name}floats", {}),
-            ("Mul", [f"{name}floats", most], f"{name}rows", {}),
+            ("Cast", [f"{name}sums_1"], floats, {"to": _FLOAT}),
+        ]
+        if self._digits == 2:
+            steps += [
+                ("MatMulInteger", [second, matrices[1], zero], f"{name}sums_2", {}),
+                ("Cast", [f"{name}sums_2"], f"{name}whole", {"to": _FLOAT}),
+                ("Mul", [f"{name}whole", _PREFIX + "small_step"], f"{name}small", {}),
+                ("Add", [floats, f"{name}small"], f"{name}floats", {}),
+            ]
+            floats = f"{name}floats"
+        steps += [
+            ("Mul", [floats, most], f"{name}rows", {}),
             ("Mul", [f"{name}rows", scale], node.output[0], {}),
         ]
         return [*nodes, *(helper.make_node(op, i, [o], **more) for op, i, o, more in steps)]
@@ -232,17 +218,27 @@ class _Steps:
         axes = [_PREFIX + "axis"] if self._axes_are_inputs else []
         more: dict[str, Any] = {"keepdims": 1, **({} if axes else {"axes": [-1]})}
         step, small, zero = (_PREFIX + constant for constant in ("step", "small_step", "zero"))
+        divided = activation
+        if activation in self._factors:
+            divided = f"{name}divided"
+            self._constant(divided + "_by", 1 / self._factors[activation])
         steps: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
-            ("Abs", [activation], "sizes", {}),
+            ("Abs", [divided], "sizes", {}),
             ("ReduceMax", [f"{name}sizes", *axes], "largest", more),
             ("Max", [f"{name}largest", _PREFIX + "least"], "most", {}),
             ("Div", [_PREFIX + "levels", f"{name}most"], "factor", {}),
-            ("Mul", [activation, f"{name}factor"], "scaled", {}),
+            ("Mul", [divided, f"{name}factor"], "scaled", {}),
             ("QuantizeLinear", [f"{name}scaled", step, zero], "codes_1", {}),
+        )
+        second_digit: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
             ("DequantizeLinear", [f"{name}codes_1", step, zero], "rounded", {}),
             ("Sub", [f"{name}scaled", f"{name}rounded"], "left", {}),
             ("QuantizeLinear", [f"{name}left", small, zero], "codes_2", {}),
         )
+        steps += second_digit if self._digits == 2 else ()
         nodes = [helper.make_node(op, i, [name + o], **extra) for op, i, o, extra in steps]
+        if divided != activation:
+            by = f"{_PREFIX}{divided}_by"
+            nodes.insert(0, helper.make_node("Mul", [activation, by], [divided]))
         self._rounded[activation] = f"{name}codes_1", f"{name}codes_2", f"{name}most"
         return nodes, self._rounded[activation]

@@ -23,6 +23,7 @@ from ruamel.yaml import YAML
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, Document, GenerationRequest
+from fairgate.features.onnx_export.calibration import packaged_prompts
 from fairgate.features.onnx_export.precision import Precision
 from fairgate.onnx.attention_settings import read_attention_settings
 from fairgate.onnx.decoder import OnnxDecoder
@@ -131,8 +132,7 @@ class ParityPrompt:
 
 def parity_prompts(tokenizer: PromptTokenizer) -> list[ParityPrompt]:
     """Return the 28 packaged prompts as this model reads them."""
-    file = resources.files("fairgate").joinpath("data/parity/prompts.jsonl")
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    rows = packaged_prompts()
     tokens = tokenizer.encode([row["prompt"] for row in rows])
     return [
         ParityPrompt(text=row["prompt"], tokens=ids, starts=_starts(row["labels"], tokenizer))

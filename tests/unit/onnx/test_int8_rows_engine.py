@@ -1,12 +1,16 @@
 import shutil
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from fairgate.domain.executions import Decoding, GenerationRequest
-from fairgate.features.onnx_export.int8_rows import to_int8_rows
+from fairgate.features.onnx_export.int8_rows import Layers, to_int8_rows
 from fairgate.features.onnx_export.parity import _gate_texts
+from fairgate.features.onnx_export.precision import change_precision
+from fairgate.onnx.attention import GraphIndex
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
@@ -16,12 +20,11 @@ PROMPTS, LABELS = _gate_texts()
 ASKED = range(0, 200, 29)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+@pytest.fixture(scope="module", params=[1, 2], ids=["one digit", "two digits"])
+def folder(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("models") / "rows"
     shutil.copytree(DEMO, folder)
-    changed = to_int8_rows(onnx.load(str(DEMO / "model.onnx")))
-    (folder / "model.onnx").write_bytes(changed.SerializeToString())
+    change_precision(folder / "model.onnx", "int8-rows", digits=request.param)
     return folder
 
 
@@ -64,3 +67,43 @@ def test_the_embedded_model_keeps_its_labels_and_has_a_fingerprint_of_its_own(fo
     assert [before[place].text for place in labelled] == [after[place].text for place in labelled]
     plain, rows = (OnnxDecoder(one, decoding=Decoding()).fingerprint for one in (DEMO, folder))
     assert plain != rows
+
+
+def with_outliers(target):
+    """Copy the embedded model with channels of 300 times the size: the same function."""
+    shutil.copytree(DEMO, target)
+    model = onnx.load(str(target / "model.onnx"))
+    layers, index = Layers.of(model), GraphIndex(model)
+    rows = {tensor.name: tensor for tensor in model.graph.initializer if len(tensor.dims) == 1}
+    for name in layers.activations:
+        for norm in [rows[read] for read in index.makers[name].input if read in rows]:
+            factors = np.ones(norm.dims[0], dtype=np.float32)
+            factors[[3, 50]] = 300
+            scale(norm, factors)
+            for matrix in layers.readers(name):
+                scale(matrix, 1 / factors[:, None])
+    onnx.save(model, str(target / "model.onnx"))
+    return model
+
+
+def scale(tensor, factors):
+    numbers = (numpy_helper.to_array(tensor) * factors).astype(np.float32)
+    tensor.CopyFrom(numpy_helper.from_array(numbers, tensor.name))
+
+
+def test_outliers_among_channels_cost_no_labels_where_they_were_measured(tmp_path):
+    model = with_outliers(tmp_path / "measured")
+    shutil.copytree(tmp_path / "measured", tmp_path / "unmeasured")
+    change_precision(tmp_path / "measured" / "model.onnx", "int8-rows", digits=1)
+    onnx.save(to_int8_rows(model, digits=1), str(tmp_path / "unmeasured" / "model.onnx"))
+    expected = answers(DEMO, list(ASKED), threads=1)
+    differing = {
+        folder: sum(
+            answer.text != expected[place].text
+            for place, answer in answers(tmp_path / folder, list(ASKED), threads=1).items()
+            if place % 2
+        )
+        for folder in ("measured", "unmeasured")
+    }
+    assert differing["measured"] == 0
+    assert differing["unmeasured"] > 0

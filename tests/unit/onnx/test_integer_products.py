@@ -1,3 +1,7 @@
+import platform
+import shutil
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -226,3 +230,16 @@ def test_a_processor_that_overflows_gets_unsigned_weights_or_a_refusal(tmp_path,
     monkeypatch.setattr(session, "_inexact", lambda unsigned: "2 rows: off by 9")
     with pytest.raises(ModelError, match=r"not do exactly on this processor \(2 rows: off by 9\)"):
         refuse_inexact_products(graph_of(PLAIN), tmp_path / "model.onnx")
+
+
+@pytest.mark.skipif(not shutil.which("qemu-x86_64"), reason="needs qemu-x86_64 (qemu-user)")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="emulates this processor's family")
+@pytest.mark.parametrize(("processor", "unsigned"), [("Haswell", True), ("Nehalem", False)])
+def test_an_emulated_processor_without_vnni_is_exact_with_what_it_is_given(processor, unsigned):
+    program = (
+        "from fairgate.onnx import session; unsigned = session.needs_unsigned_weights(); "
+        "print(unsigned, session._inexact(str(int(unsigned))))"
+    )
+    call = ["qemu-x86_64", "-cpu", processor, sys.executable, "-c", program]
+    done = subprocess.run(call, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.strip() == str(unsigned)
