@@ -122,7 +122,7 @@ def phrase_change(metric: Metric, table: Table, pairs: PairedObservations) -> Ph
     None where the metric is no contrast with neutral wording, fewer than 12 neutral phrases are
     decided in both runs, or people's names carry identities.
     """
-    if not compares_with_neutral(metric) or not {"category", "term"} <= table.dimensions.keys():
+    if not metric.compares_with_neutral or not {"category", "term"} <= table.dimensions.keys():
         return None
     if "name" in table.dimensions or not len(pairs.now.keys):
         return None
@@ -171,7 +171,7 @@ def reach_of_phrases(
     From the confidence of a range to both distances. None where the metric is no such contrast, or
     too few neutral phrases tell; nothing is added where these do not differ at all.
     """
-    if not compares_with_neutral(metric):
+    if not metric.compares_with_neutral:
         return None
     sample = phrase_sample(metric, table, where)
     if sample is None:
@@ -185,12 +185,6 @@ def reach_of_phrases(
         return whole.difference - low, high - whole.difference
 
     return reach
-
-
-def compares_with_neutral(metric: Metric) -> bool:
-    """Return whether a metric is a mean of demographic rows less that of neutral wording."""
-    weights = [arm.weight for arm in metric.arms]
-    return weights == [1.0, -1.0] and not metric.arms[1].sliced and metric.comparable
 
 
 def beside_neutral_wording(

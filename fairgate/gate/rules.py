@@ -48,7 +48,8 @@ class Rule:
         otherwise, so of many identities one is above any small limit by chance.
         """
         metric, gate = self.metric, self.gate
-        is_signed = metric.row_limits[0] < 0 and "term" in metric.dimensions
+        is_signed = metric.row_limits[0] < 0 or metric.better is Better.TOWARD_ZERO
+        is_signed = is_signed and "term" in metric.dimensions
         of_identity = not {"category", "term", "name"}.isdisjoint(self.where)
         return is_signed and of_identity and gate.evidence == "significant" and not gate.report
 

@@ -226,6 +226,12 @@ class Metric:
         return self.needs_placebo or any(not arm.sliced for arm in self.arms)
 
     @property
+    def compares_with_neutral(self) -> bool:
+        """Whether it is a mean of demographic rows less that of neutral wording."""
+        weights = [arm.weight for arm in self.arms]
+        return weights == [1.0, -1.0] and not self.arms[1].sliced and self.comparable
+
+    @property
     def is_difference(self) -> bool:
         """Return whether a value is a difference of rates, whose unit is the percentage point."""
         is_signed = len(self.arms) > 1 or self.row_limits[0] < 0

@@ -1,6 +1,6 @@
 """Neutral phrases of a real model in identities' place: no more alarms than chance gives.
 
-The table of 400 draws: `python -m calibration.placebos reviews`.
+The tables of 400 draws: `python -m calibration.placebos reviews` and `… comments`.
 """
 
 import numpy as np
@@ -33,6 +33,17 @@ def test_neutral_phrases_raise_few_alarms_on_every_measure(recording, draws):
     # What the phrases' own spread is counted for: sources alone call it an identity.
     assert alarms["degrees"]["sources alone"] >= 0.3
     assert alarms["documents in common"]["sources alone"] >= 0.3
+
+
+def test_single_phrases_raise_few_alarms_on_another_task():
+    """Not any of 21: one of the 44 phrases stands apart by its labels, whatever is drawn."""
+    recording = load("comments")
+    assert len(recording.placebos) >= 40
+    assert len(recording.sources) >= 40
+    alarms = false_alarms(recording, 20)
+    wrong = {measure: shares for measure, shares in alarms.items() if shares["single"] > 0.12}
+    assert not wrong
+    assert alarms["degrees"]["family"] <= 0.05
 
 
 def test_an_identity_is_seen_in_degrees_among_as_many_placebos(recording):

@@ -7,7 +7,7 @@ from fakes.planted import COMPARED_WITH_NOTHING, judged_columns
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.measure import compare_identities, table_with
-from fairgate.gate.neutral_wording import compares_with_neutral, phrase_sample
+from fairgate.gate.neutral_wording import phrase_sample
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import NET
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
@@ -67,7 +67,7 @@ OF_EVERY_SUITE = [one for one in OF_ALL if not one.id.startswith(READ_BESIDE)]
 
 def test_all_contrasts_with_neutral_wording_are_known():
     """The others are of conversations and of combinations, whose arms are rows of their own."""
-    found = {one.id for one in METRICS if compares_with_neutral(one)}
+    found = {one.id for one in METRICS if one.compares_with_neutral}
     assert found == {one.id for one in OF_ALL} | {"drift/net", "intersectional/hidden"}
 
 
