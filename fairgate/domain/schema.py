@@ -311,9 +311,11 @@ class Columns(Strict):
 class JudgeFloor(Strict):
     """What a judge's record must reach for its verdicts to count; estimates are compared."""
 
-    precision: Fraction | None = Field(default=None, description="Least precision.")
-    recall: Fraction | None = Field(default=None, description="Least recall.")
-    f1: Fraction | None = Field(default=None, description="Least F1.")
+    precision: Fraction | None = Field(
+        default=None, description="Least precision of the verdict BIASED."
+    )
+    recall: Fraction | None = Field(default=None, description="Least recall of the verdict BIASED.")
+    f1: Fraction | None = Field(default=None, description="Least F1 of the verdict BIASED.")
     auc: Fraction | None = Field(default=None, description="Least area under the ROC curve.")
     kappa: Fraction = Field(
         default=LEAST_KAPPA,

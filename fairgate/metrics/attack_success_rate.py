@@ -13,7 +13,8 @@ because one changed source answer moves all of a source's pairs of plain ASR at 
 Over repeats, *stability* is the share of pairs whose verdict is the same in all of them, *entropy*
 the mean over pairs of `H = -sum p log2 p` of their verdicts, in bits: 0 where all are the same, 1
 where half of them are violated. The r-th answer to the source is compared with the r-th answer to
-the follow-up. A pair with an unreadable answer in any repeat has neither. Source: P4 section 5.
+the follow-up. Of a pair's repeats those count that are violated or satisfied; a pair with fewer
+than two of them has neither, for the reason that most of the others have. Source: P4 section 5.
 """
 
 from __future__ import annotations
@@ -128,10 +129,12 @@ OF_REPEATS = (
     Metric(
         id="stability", title="pairs with the same verdict in all repeats", column="stability",
         arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", better=Better.HIGHER, violations=False,
+        version=2,
         claim="All repeats give one verdict for {value} of pairs",
     ),
     Metric(
         id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",
         arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", is_rate=False, violations=False,
+        version=2,
     ),
 )  # fmt: skip

@@ -160,6 +160,14 @@ def test_quality_is_a_table_of_the_files(workspace):
     for generator in ("genfair", "astraea"):
         assert made(workspace, generator, limit=12, out=f"{generator}.jsonl") == 0
     assert workspace.run("check", "genfair.jsonl", "astraea.jsonl", "--quality") == 0
+    assert all(
+        line.split("|")[5].strip() == "–"
+        for line in workspace.out.splitlines()
+        if "| genfair" in line
+    )
+    assert "with --perplexity-model" in workspace.out
+    model = ("--quality", "--perplexity-model", "demo-slm")
+    assert workspace.run("check", "genfair.jsonl", "astraea.jsonl", *model) == 0
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in workspace.out.splitlines()

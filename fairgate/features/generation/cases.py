@@ -251,17 +251,22 @@ def semantic_coherence(vectors: Vectors, neutral: Vectors) -> float:
 
 
 def perplexity(log_probabilities: Sequence[float], texts: Sequence[str]) -> float:
-    """Return exp(-log p / words) over all texts together, 1 and more; low is fluent.
+    """Return the mean over texts of exp(-log p / words), 1 and more; low is fluent.
 
     `log_probabilities` are natural logarithms of each text's words after the first, given the
     first. Counted in words, so models with other tokenizers can be compared. Infinite where a text
-    is impossible to the model, NaN for no words.
+    is impossible to the model; texts of one word are left out, NaN where there are no others.
     """
-    words = sum(max(0, len(text.split()) - 1) for text in texts)
-    if not words:
+    exponents = [
+        -log_p / words
+        for log_p, text in zip(log_probabilities, texts, strict=True)
+        if (words := len(text.split()) - 1) > 0
+    ]
+    if not exponents:
         return math.nan
-    exponent = -math.fsum(log_probabilities) / words
-    return math.exp(exponent) if exponent < _LARGEST_EXPONENT else math.inf
+    if max(exponents) >= _LARGEST_EXPONENT:
+        return math.inf
+    return math.fsum(map(math.exp, exponents)) / len(exponents)
 
 
 def _pairs(count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
@@ -272,20 +277,20 @@ def _pairs(count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
     return list(zip(first.tolist(), ((first + step) % count).tolist(), strict=True))
 
 
-def quality_table(paths: Sequence[Path], model: str, runtime: Runtime) -> Iterator[str]:
+def quality_table(paths: Sequence[Path], model: str | None, runtime: Runtime) -> Iterator[str]:
     """Yield a table shaped like GenFair's Table II (P3, section V.D), a row for each file.
 
     The paper names the figures and the tools, not the formulas. Here they are defined; so they
-    compare generators with one another, and not with the paper's printed numbers. An encoder and a
-    language model give the numbers. Raises ModelError where the model cannot tell how probable a
-    text is.
+    compare generators with one another, and not with the paper's printed numbers. An encoder gives
+    the numbers, and the language model `model` the perplexity; None leaves it out. Raises
+    ModelError where the model cannot tell how probable a text is.
     """
     from fairgate.systems.generator import GeneratorPolicy, open_generator
     from fairgate.systems.models import long_embedder
     from fairgate.systems.resources import Resources
 
     resources = Resources(runtime, SILENT)
-    generator = open_generator(GeneratorPolicy(model=model), resources)
+    generator = None if model is None else open_generator(GeneratorPolicy(model=model), resources)
     embedder = resources.encoder(long_embedder(None)).documents
     rows = [_quality(path, generator, embedder, runtime) for path in paths]
     yield (
@@ -294,10 +299,13 @@ def quality_table(paths: Sequence[Path], model: str, runtime: Runtime) -> Iterat
     )
     yield "|:--|--:|--:|--:|--:|--:|"
     yield from rows
-    yield f"Perplexity per word under {harmless(model)!r}; at most {SAMPLE} cases of each file."
+    of_whom = "is of a language model that you name with --perplexity-model"
+    if model is not None:
+        of_whom = f"per word under {harmless(model)!r}, the mean over texts"
+    yield f"Perplexity {of_whom}; at most {SAMPLE} cases of each file."
 
 
-def _quality(path: Path, generator: Generator, embedder: Embedder, runtime: Runtime) -> str:
+def _quality(path: Path, generator: Generator | None, embedder: Embedder, runtime: Runtime) -> str:
     """Return the row of one file. Raises UsageError where it holds too few cases."""
     header, _, rows = read_cases(path, runtime)
     cases = _sampled(row for row in rows if isinstance(row, GeneratedCase))
@@ -309,17 +317,22 @@ def _quality(path: Path, generator: Generator, embedder: Embedder, runtime: Runt
     plain = [bare.text if isinstance(bare, Realised) else case.text for case, bare in frames]
     syntactic = syntactic_diversity(texts, np.random.default_rng(_SEED))
     semantic = semantic_diversity(vectors, np.random.default_rng(_SEED))
+    fluency = "–" if generator is None else f"{_perplexity_of(texts, generator):,.2f}"
+    coherence = semantic_coherence(vectors, embedder.embed(plain))
+    return (
+        f"| {harmless(str(header.get('generator')))} | {len(cases)} | {syntactic:.2f} | "
+        f"{100 * semantic:.2f} | {fluency} | {coherence:.4f} |"
+    )
+
+
+def _perplexity_of(texts: Sequence[str], generator: Generator) -> float:
+    """Ask a language model. Raises UsageError where it cannot tell how probable a text is."""
     if not hasattr(generator, "score_options"):
         raise UsageError("this model cannot tell how probable a text is; name an ONNX decoder")
     parts = [text.partition(" ") for text in texts]
     requests = [GenerationRequest(prompt=first, options=(rest,)) for first, _, rest in parts]
     scores = cast("OptionScorer", generator).score_options(requests)
-    fluency = perplexity([score for (score,) in scores], texts)
-    coherence = semantic_coherence(vectors, embedder.embed(plain))
-    return (
-        f"| {harmless(str(header.get('generator')))} | {len(cases)} | {syntactic:.2f} | "
-        f"{100 * semantic:.2f} | {fluency:,.2f} | {coherence:.4f} |"
-    )
+    return perplexity([score for (score,) in scores], texts)
 
 
 def _sampled(rows: Iterator[GeneratedCase]) -> list[GeneratedCase]:

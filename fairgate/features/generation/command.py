@@ -96,12 +96,13 @@ def check_cases_too(check: click.Command) -> click.Command:
         help="Show diversity, perplexity and coherence of generated cases.",
     )  # fmt: skip
     @click.option(
-        "--perplexity-model", default="demo-slm", show_default=True, metavar="NAME",
-        help="Causal language model for --quality: embedded name, ONNX folder, or Hugging Face id.",
+        "--perplexity-model", metavar="NAME",
+        help="Causal language model for the perplexity of --quality (an ONNX folder, or a Hugging "
+        "Face id); without it there is none.",
     )  # fmt: skip
     @shared.machine_options
     def check_(
-        files: tuple[Path, ...], *, quality: bool, perplexity_model: str, **options: Any
+        files: tuple[Path, ...], *, quality: bool, perplexity_model: str | None, **options: Any
     ) -> int:
         generated = [file for file in files if file.suffix.lower() == ".jsonl"]
         if not quality:

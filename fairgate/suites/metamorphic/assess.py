@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -48,6 +49,8 @@ DOCUMENT_CLAIMS = ("retrieval", "rrs", "mean-distance", "label-changes", "overla
 """Claims about the documents of a pair."""
 _NEAREST = 5
 """Neutral phrases that a demographic one is compared with: those nearest to it in length."""
+_FEWEST_VERDICTS = 2
+"""Of a pair, over its repeats: one verdict cannot be seen to change."""
 Lists = tuple[tuple[Document, ...], tuple[Document, ...]]
 
 
@@ -278,10 +281,11 @@ def _steadiness(unit: Unit, relation: MetamorphicRelation, readings: Readings) -
     ]
     if unit.verdicts:
         verdicts = [voted(each) for each in votes]
-    undecided = next((one for one in verdicts if isinstance(one, Reason)), None)
-    if undecided is not None:
-        return dict.fromkeys(STEADINESS, undecided)
-    return {"stability": float(len(set(verdicts)) == 1), "entropy": entropy(verdicts)}
+    decided = [verdict for verdict in verdicts if not isinstance(verdict, Reason)]
+    if len(decided) < _FEWEST_VERDICTS:
+        reasons = Counter(verdict for verdict in verdicts if isinstance(verdict, Reason))
+        return dict.fromkeys(STEADINESS, reasons.most_common(1)[0][0])
+    return {"stability": float(len(set(decided)) == 1), "entropy": entropy(decided)}
 
 
 def is_violated(assessed: Assessed) -> bool:

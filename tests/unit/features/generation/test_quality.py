@@ -67,5 +67,8 @@ def test_perplexity_of_a_uniform_model_is_the_number_of_its_words():
     texts = ["a b c d", "a b"]
     assert perplexity([3 * math.log(1 / 50), math.log(1 / 50)], texts) == pytest.approx(50)
     assert perplexity([0.0], ["a b"]) == 1
+    # The mean over texts, as the paper averages: (8 + 2) / 2, and not 2 to the mean exponent.
+    logs = [3 * math.log(1 / 8), math.log(1 / 2)]
+    assert perplexity([*logs, 0.0], [*texts, "one"]) == pytest.approx(5)
     assert perplexity([-math.inf], ["a b"]) == math.inf
     assert math.isnan(perplexity([0.0], ["a"]))
