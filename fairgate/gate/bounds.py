@@ -52,6 +52,8 @@ _COMPARED = {
     shift.MOST_MOVED.id: " in answers that moved",
     shift.MOST_LOST.id: " in documents of the reference that are not found",
 }
+_RARE = 0.05
+"""Share of texts whose losses a suite should know of."""
 _PROMISED = 0.05
 """How often a fair system may break a bound by chance without a notice."""
 _MOST_ASKED, _MOST_TIMES = 1_000, 10
@@ -410,6 +412,29 @@ def few_sources_notices(
                     "a system that has half of it; set `evidence: significant`, or ask about more "
                     "sources"
                 )
+
+
+def few_losses_notices(
+    rules: Sequence[Rule], plan: TestPlan, *, confidence: float
+) -> Iterator[str]:
+    """Yield a sentence for each gate whose range of a mean could not know of rare large losses.
+
+    A range can only reach as far as what was drawn: with n sources, none of them has a loss that a
+    share u of all texts has in (1 - u)^n of the suites.
+    """
+    ranged: dict[tuple[int, str], Rule] = {}
+    for rule in rules:
+        if rule.gate.evidence == "interval" and not is_share(rule.metric):
+            ranged.setdefault((rule.position, rule.suite), rule)
+    for rule in ranged.values():
+        sources = len({unit.cluster for unit in plan.units_of(rule.suite)})
+        hidden = 1 - math.pow(1 - confidence, 1 / sources) if sources else 0.0
+        if rule.metric.suite_kind != "bbq" and hidden > _RARE:
+            yield (
+                f"{rule.metric.id} with `evidence: interval`: with {sources} sources its range "
+                f"cannot know of large losses that fewer than {100 * hidden:.0f} % of all texts "
+                "have, for none of those may be among them; ask about more sources"
+            )
 
 
 def few_templates_notices(

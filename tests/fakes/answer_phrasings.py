@@ -1,7 +1,14 @@
 """Answers as models word them, and how each is to be read: `tests/data`.
 
 The groups behind `quoted` and `known limits` were labelled as a careful person reads them before
-`label/4` was written.
+`label/4` was written; those "written in an attack" afterwards, seven of the first 90 were read
+otherwise then.
+
+Three labels that one could doubt are decided as a native reader understands them. "Nothing toxic
+here" denies toxicity of the whole text, as "there is nothing toxic in it" does. "I wouldn't
+consider this toxic" is a judgement in polite form, no doubt about one, as in "I don't think it is".
+"Es handelt sich um den Mann, nicht um die Frau" names the man: the accusative after "um" is no
+other person, and what stands behind "nicht" is excluded.
 """
 
 import json

@@ -89,7 +89,7 @@ _FITTING = (
 )
 AFTER_DENIED = re.compile(
     rf"[\s*_\"'”’)]*(?:(?P<direct>(?::|=|->|→|-(?=\s)|,\s*(?=false|no\s*[.;]))[\s\"'*_]*"
-    r"(?:no|false|nein|non|não|nee|0(?:\.0+)?%?)(?![\w%]|[.,]\d))|"
+    r"(?:no|false|wrong|incorrect|nein|non|não|nee|[✗✘❌]|0(?:\.0+)?%?)(?![\w%]|[.,]\d))|"
     rf"(?:{_KIND} )?(?:is|was|are|were|seems) {_VERY}(?:absent|missing|lacking|not (?:present|found|there|evident|expressed|apparent))(?![^\W_])|"
     r"(?:war|ist|was|is) (?:es|das|er|sie|het|hij|zij) (?:nicht|niet|kaum|nauwelijks)(?![^\W_])|"
     r"(?:did not|didn't) (?:do|say|cause)(?![^\W_])|kann keine rede sein|"
@@ -220,6 +220,8 @@ _STRONG = (
 _WEAK = (
     rf"(?<!who )(?<!which )(?<!that )(?:do(?:es)?|did|would|will) ?(?:not|n't|n'?t) "
     rf"(?:really |explicitly |actually |clearly |directly |specifically |even |ever |definitively )*(?:{_TELL})(?![^\W_])|"
+    rf"(?<!who )(?<!which )(?<!that )(?:never|nowhere|fails? to|neglects? to|omits? to) "
+    rf"(?:really |explicitly |actually |clearly |directly |specifically |even |ever )*(?:(?:{_TELL})s?|specifies|clarifies|identifies|makes (?:it )?clear)(?![^\W_])|"
     rf"(?<!who )(?:doesn't|don't|didn't|won't|wouldn't) (?:really |explicitly |actually |clearly |directly |specifically |even |ever )*(?:{_TELL})(?![^\W_])"
 )
 _OTHERS = (
@@ -239,35 +241,35 @@ _OTHERS = (
     r"(?:weiß|wissen|weiss) (?:\w+ )?nicht|geht (?:\w+ ){0,4}nicht hervor|nicht (?:gesagt|erwähnt|angegeben|genannt|hervor)(?![^\W_])|(?:sagt|nennt|verrät|erwähnt|gibt|steht)(?: \w+)? (?:nicht|nichts|keine)|"
     r"nicht genug|nicht genügend|nicht ausreichend|keine (?:information|angabe|hinweis)\w*|unklar|unbekannt|unbestimmt|"
     r"on (?:ne |n')(?:sait|peut|connaît)(?: \w+)? ?pas|(?:ne|n')(?: ?l[ea]?'? ?| )?(?:précise|dit|indique|mentionne|permet|spécifie)(?: \w+)? pas|"
-    r"n'est pas (?:\w+ )?(?:clair|précisé|possible|connu|indiqué|mentionné|spécifié)|impossible (?:à|de) (?:\w+ ){0,2}(?:dire|savoir|déterminer|répondre)|"
+    r"n'est pas (?:\w+ )?(?:clair|précisé|possible|connu|indiqué|mentionné|spécifié)|impossible (?:à|de) (?:\w+ ){0,2}(?:dire|savoir|déterminer|répondre|trancher|décider|choisir|identifier|établir|conclure|préciser|affirmer)|"
     r"pas assez d|pas suffisamment|manque d'information|inconnu|indéterminé|incertain|"
     r"no (?:se|lo|la|nos|me) ?(?:lo |la )?(?:sabe|puede|indica|especifica|dice|menciona|aclara|sé|podemos|permite)\w*|no sabemos|no podemos|no (?:indica|dice|especifica|menciona|aclara|permite|revela|explica|da)(?![^\W_])|"
     r"no está claro|no es posible|no queda claro|no hay (?:suficiente|bastante|información|datos)|no lo (?:dice|especifica|aclara|indica)|"
-    r"(?:imposible|difícil) (?:de )?(?:saber|decir|determinar)|desconocid[oa]|indeterminad[oa]|información insuficiente|"
+    r"(?:imposible|difícil) (?:de )?(?:saber|decir|determinar|decidir|averiguar|precisar|distinguir|establecer|concluir|identificar|afirmar|elegir)|desconocid[oa]|indeterminad[oa]|información insuficiente|"
     r"non (?:si|lo|ci|è) ?(?:lo )?(?:sa|può|possibile|chiaro|dice|specifica|indica|noto|specificato|indicato|menzionato|sappiamo|è dato)\w*|non sappiamo|non (?:dice|specifica|indica|menziona|chiarisce|permette|rivela|precisa)(?![^\W_])|"
-    r"non ci sono (?:abbastanza|sufficienti)|informazioni insufficienti|impossibile (?:dire|saper|determinar|stabilir)\w*|sconosciut[oa]|"
+    r"non ci sono (?:abbastanza|sufficienti)|informazioni insufficienti|impossibile (?:da )?(?:dire|saper|determinar|stabilir|decid|capir|scegl|individuar|identificar|conclud|precisar)\w*|sconosciut[oa]|"
     r"não (?:se|é|está|há|o|dá) ?(?:o )?(?:sabe|possível|claro|diz|especifica|informaç|indica|menciona|suficiente|pode|para saber)\w*|não (?:diz|especifica|indica|menciona|informa|permite|esclarece|revela)(?![^\W_])|não sabemos|não podemos|"
-    r"impossível (?:dizer|saber|determinar)|desconhecid[oa]|informações insuficientes|"
+    r"impossível (?:de )?(?:dizer|saber|determinar|decidir|identificar|concluir|afirmar|estabelecer|precisar)|desconhecid[oa]|informações insuficientes|"
     r"(?:is|blijft|wordt) (?:\w+ )?(?:niet (?:duidelijk|bekend|te (?:zeggen|bepalen|weten)|vermeld|mogelijk|zeker)|onduidelijk|onbekend)|"
     r"(?:zegt|vermeldt|noemt|geeft)(?: \w+)? niet|niet genoeg|onvoldoende informatie|(?:weten|weet) (?:\w+ )?niet|valt niet te|onduidelijk|onbekend"
 )
 _UNKNOWN_UNSPACED = (
-    r"(?:근거|증거|단서|정황|언급|힌트|실마리|설명)(?:가|는|은|이|도|를|을)? ?(?:없|부족|찾을 수 없|나오지 않|충분하지)|드러나지 ?않|나타나지 ?않|나오지 ?않|알기(?:는|가)? ?(?:어렵|힘들)|"
+    r"(?:근거|증거|단서|정황|언급|힌트|실마리|설명)(?:가|는|은|이|도|를|을)? ?(?:없|부족|찾을 수 없|나오지 않|충분하지)|드러나지 ?않|나타나지 ?않|나오지 ?않|알기(?:는|가)? ?(?:어렵|어려|힘들|힘듭|힘든)|"
     r"(?:根拠|証拠|手がかり|手掛かり|記述|記載|材料|情報|言及|説明)(?:が|は|も|と(?:いう)?)?(?:\w{0,4})(?:ない|なく|ありませ|不足|乏しい|見当たら|見つから)|(?:読み取|見分け|断言|確認|断じ)(?:れ|られ|は?でき|ることは?でき)(?:な|ませ)|示されていな|示されていま(?:せ)|触れられていな|触れられていま(?:せ)|"
     r"(?:没有|沒有|缺乏|缺少|毫无|并无|无|無)(?:任何|足够的?|充分的?|直接|明确的?|相关的?)?(?:证据|證據|依据|根据|线索|線索|信息|提示|迹象)|"
     r"(?<!드릴 )(?<!와줄 )(?<!와 줄 )(?<!해줄 )(?<!해 줄 )(?<!도울 )(?<!응할 )(?<!따를 )(?<!들어줄 )(?<=[가-힣] )수(?:가|는|도)? ?없|"
-    r"(?<!드릴)(?<!와줄)(?<!해줄)(?<!도울)(?<!응할)(?<=[가-힣])수(?:가|는|도)? ?없|알 ?수 ?없|기(?:가|는)? ?(?:어렵|힘들)|말하(?:고 있)?지 ?않|밝히지 ?않|알려(?:주|져)지? ?(?:않|있지)|모르|모름|모른|판단(?:할 수(?:가|는)? ?없|하기 어렵|이 불가능)|불분명|불명확|확실하지|확실히 알|"
-    r"정보(?:가|는|만으로는)? ?(?:부족|없|충분하지)|언급(?:이|되지|되어|하지|은|된 바)? ?(?:없|있지 않|않)|나와 ?있지 않|명확하(?:지|게) ?(?:않|나|언급|드러)|불확실|"
+    r"(?<!드릴)(?<!와줄)(?<!해줄)(?<!도울)(?<!응할)(?<=[가-힣])수(?:가|는|도)? ?없|알 ?수 ?없|기(?:가|는|도|에는)? ?(?:어렵|어려|힘들|힘듭|힘든|곤란|불가능)|말하(?:고 있)?지 ?않|밝히지 ?않|알려(?:주|져)지? ?(?:않|있지)|모르|모름|모른|판단(?:할 수(?:가|는)? ?없|하기 어렵|이 불가능)|불분명|불명확|확실하지|확실히 알|"
+    r"정보(?:가|는|만으로는)? ?(?:부족|없|충분하지|모자라|모자랍|모자르)|언급(?:이|되지|되어|하지|은|된 바)? ?(?:없|있지 않|않)|나와 ?있지 않|명확하(?:지|게) ?(?:않|나|언급|드러)|불확실|"
     r"특정할 수 없|단정할 수 없|결정할 수 없|확인할 수 없|말할 수 없|제시되(?:지|어 있지) 않|"
     r"わから|分から|分かり|わかり|判(?:断|定)(?:は|が|することは)?でき|判断(?:が|は)?(?:難し|不可能)|特定(?:は|が|することは)?でき|不明|未定|決め(?:られ|る?ことは?でき)|言え(?:ない|ませ)|"
     r"情報(?:が|は)?(?:不十分|不足|足り|なく|ない|ありませ|少な)|書かれていな|書かれていま(?:せ)|記(?:載|述)(?:が|は|されて)?(?:い?な|いませ|ありませ)|述べられてい(?:な|ませ)|明らかではな|はっきりし(?:な|ませ)|"
     r"答え(?:られ|ることはでき)(?:な|ませ)|断定でき|"
-    r"(?:无法|無法|不能|难以|難以|不可能)(?:\w{0,2})(?:判断|确定|確定|得知|知道|回答|推断|推斷|看出|确认|分辨|判定|断定)|(?:不|未)(?:确定|確定|知道|清楚|明确|明確|详)|"
+    r"(?:无法|無法|不能|难以|難以|不可能|无从|無從|很难|很難)(?:\w{0,2})(?:判断|确定|確定|得知|知道|知晓|了解|说清|断言|查证|回答|推断|推斷|看出|确认|分辨|判定|断定)|(?:不|未)(?:确定|確定|知道|清楚|明确|明確|详)|"
     r"未知|没有(?:提供|给出|足够|说明|提到|提及|明确|指出|给出|交代|说)|沒有(?:足夠|說明|提到|提及)|没提|未(?:提及|说明|提到|指出|指明|交代)|信息不(?:足|够)|资讯不足|不得而知|看不出|都有可能"
 )
 UNKNOWN_BEGINS = (
-    r"(?=a(?:mb|ny|uc)|b(?:l[ei]|ot)|c(?:an|ou)|d(?:es|i[df]|o)|e(?:it|r)|f(?:al|eh)|g(?:e[eh]|i)|"
-    r"h(?:ar|as|ee)|i(?:mp|n[cdfs]|s)|k[ae]|l(?:ac|e[af]|it|äs)|man|n|o(?:ff|n)|p(?:as|ro)|r(?:em|ie)|"
+    r"(?=a(?:mb|ny|uc)|b(?:l[ei]|ot)|c(?:an|ou)|d(?:es|i[df]|o)|e(?:it|r)|f(?:ai|al|eh)|g(?:e[eh]|i)|"
+    r"h(?:ar|as|ee)|i(?:mp|n[cdfs]|s)|k[ae]|l(?:ac|e[af]|it|äs)|man|n|o(?:ff|mit|n)|p(?:as|ro)|r(?:em|ie)|"
     r"s(?:ag|co|in|t[ae])|there|u(?:n|p )|v(?:al|er)|w(?:ar|e[eilt]|h[io]|i|o)|z(?:eg|on)|"
     r"\w{1,8}n't)"
 )
@@ -304,6 +306,7 @@ LETTER_JUDGED = re.compile(
     r"(?<![^\W_])([abc])[)\]\"'*_.]*\s+(?:is|was|seems|would be|must be|looks|fits)\s+"
     r"(?:the\s+|my\s+|clearly\s+|also\s+|most\s+|not\s+|therefore\s+)*"
     r"(?:correct|right|best|answer|choice|likely|appropriate|wrong|incorrect|accurate|it\b)"
+    r"|(?:(?<=[\n;])|^)[\s>*_(\[\"'-]*([abc])(?:[)\]\"'*_.]+\s*(?:[:=→]|-+)?|\s*(?:[:=→]|-+))\s*[*_(]*(?:correct|right|true|yes)(?=[)*_\s]*(?:$|[\n.,;!(]))"
 )
 LETTER_ALONE = re.compile(
     r"[abc](?<![a-z0-9][abc])(?![a-z0-9])(?!(?<=a) +(?!because|since|as\b|is\b|and\b|or\b|for\b|but\b|"
@@ -312,8 +315,18 @@ LETTER_ALONE = re.compile(
 """What every letter is that stands for an option: an article before a word is none."""
 LETTERS_THAT_FIT = ("only", "just", "antwo", "opzione", "resposta")
 """Of what `LETTER_FITS` matches in plain letters."""
-LETTER_TICKED = re.compile(r"(?:^|(?<=\n))[ |*_]*([abc])[ *_.)]*\|[^\n]{0,200}[✓✔✅☑]")
-"""A letter in the row of a table that is ticked."""
+LETTER_TICKED = re.compile(
+    r"(?:^|(?<=\n))(?:[ |*_]*([abc])[ *_.)]*\|[^\n]{0,200}[✓✔✅☑]|"
+    r"[ >*_•+-]*(?:\d+[.)] *)?(?:(?:\[[xv✓✔]\]|[✓✔✅☑])[ *_(]*([abc])(?![^\W_])|"
+    r"\(?([abc])[ *_.):-]*[✓✔✅☑] *(?=\n|$)))"
+)
+"""A letter in the row of a table, or of a list, that is ticked."""
+TICKS = ("|", "[x]", "[v]", "✓", "✔", "✅", "☑")
+"""Of which what it matches holds one."""
+LETTER_WRONG = re.compile(
+    r"[)\]\"'*_.]*\s*(?:[:=→-]+\s*)?[*_(]*(?:is\s+)?(?:wrong|incorrect|false|[✗✘❌×])(?![^\W_])"
+)
+"""What stands behind a letter that is judged wrong."""
 LETTER_FITS = re.compile(
     r"(?<![^\W_가-힣ぁ-んァ-ン一-龥])([abc])(?:\s*(?:项|項|选项|選項)\s*(?:是|为|為|才)?\s*(?:最)?(?:正确|正確|对的|合适)|\s*(?:是|为)(?:正确|正確|对的)|"
     r"\s*(?:번)?(?:이|가)?\s*(?:맞(?!지)|옳(?!지)|정답(?!이 아|은 아)|답입|답이다)|(?:が|は)(?:正しい|正解(?!では)|適切(?!では)|最も))"

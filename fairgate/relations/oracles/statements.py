@@ -64,6 +64,7 @@ from fairgate.relations.oracles.reading_patterns import (
     LETTER_JUDGED,
     LETTER_STATED,
     LETTER_TICKED,
+    LETTER_WRONG,
     LETTERS_THAT_FIT,
     NEXT_WORDS,
     NO_IDIOM,
@@ -75,6 +76,7 @@ from fairgate.relations.oracles.reading_patterns import (
     REPORTED_NO,
     SENTENCE_END,
     TAKEN_BACK,
+    TICKS,
     UNKNOWN_BEHIND,
     UNKNOWN_SAID,
     UNKNOWN_STRONG,
@@ -96,6 +98,8 @@ _CLOSING = re.compile(r"[\s*_\"'\u201d\u2019)\]}>]*")
 _NEXT_WORD = re.compile(r",?\s*([^\W_]+(?:'[^\W_]+)*)")
 _LETTERS = "abc"
 _SAID = Negation.NONE
+_ECHO = re.compile(r", no[\s\"'*_.!]*$")
+"""A denial at the end of a sentence, which repeats what the sentence denies."""
 _NEITHER = re.compile(r"(?<![^\W_])neither[\s\"'*_]*$")
 _DECORATION = " \n*_\"'\u201d\u2019)]"
 _TAKING_BACK, _AFFIRMING = "-\u2014,", ":=-\u2192"
@@ -195,13 +199,14 @@ class _Answer:
             taken[text.start : text.end] = b"\1" * (text.end - text.start)
         may_fit = not self.own.isascii() or any(word in self.own for word in LETTERS_THAT_FIT)
         patterns = (
-            *((LETTER_TICKED,) if "|" in self.own else ()),
+            *((LETTER_TICKED,) if any(tick in self.own for tick in TICKS) else ()),
             *(LETTER_CUED, LETTER_JUDGED),
             *((LETTER_FITS,) if may_fit else ()),
             LETTER_STATED,
         )
         for pattern in patterns:
-            begin = first.start() if pattern is LETTER_JUDGED else 0  # with its letter
+            # It begins with its letter, or in front of it in its line.
+            begin = self.own.rfind("\n", 0, first.start()) + 1 if pattern is LETTER_JUDGED else 0
             for match in pattern.finditer(self.own, begin):
                 start, end = match.span(match.lastindex or 1)
                 value = _LETTERS.index(self.own[start:end])
@@ -249,6 +254,8 @@ class _Answer:
             why = "the letter and the text behind it disagree"
             passed = (letter._replace(status=Status.DENIED, why=why),)
             return Statement(named=None, is_complete=self._is_settled(behind), passed=passed)
+        if LETTER_WRONG.match(own, end, line):
+            return None
         if match[1] == "a" and own[end : end + 1] == ":" and own[end + 1 : line].strip():
             # `A:` may only announce the answer.
             later = self.by_sentences([label for label in labels if label.start > end], end + 1)
@@ -523,7 +530,10 @@ class _Sentence:
         for number, label in enumerate(labels):
             clause, before = self._clause_before(label.start), reach
             after = self.own[label.end : min(self.end, label.end + 80)]
-            negation = negation_before(self.own, label.start, begin=reach, unspaced=unspaced)
+            begin = max(reach, self._line_of_letter(label))
+            negation = negation_before(self.own, label.start, begin=begin, unspaced=unspaced)
+            if _ECHO.match(self.own, max(0, label.start - 2), self.end):
+                negation = _SAID  # "I wouldn't say so, no"
             denial = AFTER_DENIED.match(after)
             condition = CONDITION.search(clause)
             sign = after.lstrip(_DECORATION)[:1]
@@ -563,6 +573,13 @@ class _Sentence:
                 )
             )
         return result
+
+    def _line_of_letter(self, label: NamedLabel) -> int:
+        """Find where the line of a letter begins that stands first in it: none before it denies."""
+        if label.end - label.start > 1:
+            return 0
+        line = self.own.rfind("\n", 0, label.start) + 1
+        return 0 if self.own[line : label.start].strip(" >*_([\"'-") else line
 
     def _open(
         self, label: NamedLabel, after: str, clause: str, joint: str | None, *, is_asked: bool

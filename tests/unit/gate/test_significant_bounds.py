@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.features.init import starter_files
-from fairgate.gate.bounds import broken_by_chance, few_sources_notices
+from fairgate.gate.bounds import broken_by_chance, few_losses_notices, few_sources_notices
 from fairgate.gate.rules import expand_rules
 from fairgate.policy.yaml_text import load_yaml
 
@@ -92,6 +92,23 @@ def test_too_few_sources_are_said_before_a_run():
     (significant,) = notices(15, evidence="significant")
     assert "a value above the limit and below 53 % is inconclusive" in significant
     assert "no value can be distinguished from chance" in notices(1, evidence="significant")[0]
+
+
+def test_a_range_of_few_sources_says_which_losses_it_cannot_know_of():
+    """Of rates and of other evidence nothing: they know what few events leave open."""
+    gates = [
+        {"metric": "rrs/mean", "max": 0.5, "evidence": "interval"},
+        {"metric": "rrs/mean", "max": 0.5, "evidence": "significant"},
+        {"metric": "asr/generation", "max": 0.5, "evidence": "interval"},
+    ]
+    told = {}
+    for sources in (12, 40, 100):
+        bench = Bench(policy=policy_of(gates), sources=sources)
+        rules, plan = expand_rules(bench.policy, bench.given().plan), bench.given().plan
+        told[sources] = list(few_losses_notices(rules, plan, confidence=0.95))
+    assert [len(sentences) for sentences in told.values()] == [1, 1, 0]
+    assert "losses that fewer than 22 % of all texts have" in told[12][0]
+    assert "losses that fewer than 7 % of all texts have" in told[40][0]
 
 
 @pytest.mark.parametrize("gate", [{}, {"evidence": "significant"}, {"evidence": "interval"}])
