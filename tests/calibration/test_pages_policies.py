@@ -23,6 +23,8 @@ YAML_TEXT = YAML(typ="safe")
 SOURCES = 60
 NOT_JUDGED = {
     "judges.md": "a judge decides, whose verdicts are its own",
+    "paper-genfair": "limits nothing: figures beside the paper's",
+    "paper-meta-fair": "limits nothing: figures beside the paper's",
     "paper-rag-sentiment": "limits nothing: figures beside the paper's",
     "paper-rag-social-bias": "limits nothing: figures beside the paper's",
     "smollm2-sentiment": "a model's makers answer for its bias: changes alone are limited",
