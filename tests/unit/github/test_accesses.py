@@ -189,3 +189,20 @@ def test_every_field_is_part_of_the_access_but_those_that_are_not_sent():
             if (reached(changed) == reached(part)) is not (name in NOT_SENT):
                 wrong.append((type(part).__name__, name))
     assert wrong == []
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_the_bases_system_as_a_reference_reaches_nothing_that_the_base_does_not(system):
+    """A change that compares with the base adds no access; a system of its own is one all the same."""
+    base, own = policy(system), "generator: {model: demo-slm}"
+    text = (
+        POLICY.format(system=f"{{{own}}}\nreference: base")
+        + "  - {metric: shift/answer, max: 0.1}\n"
+    )
+    proposed = parse_policy(text, "p.yaml").policy
+    assert proposed.compares_with_base
+    assert [*accesses(proposed)] == []
+    assert new_accesses(proposed, base) == []
+    other = f"{{{system}}}"
+    named = parse_policy(text.replace("reference: base", f"reference: {other}"), "p.yaml").policy
+    assert len(new_accesses(named, policy(own))) == len(SYSTEMS[system])
