@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -118,7 +119,7 @@ class Readings:
             return reading
         name = self._oracle_of(key, reader)
         raw = [self._raw(each, name) for each in self.repeat_keys(key)]
-        return read_together(raw, self.oracles[name], 0.0)
+        return read_together(raw, self.oracles[name], -math.inf)
 
     def columns(self, units: Sequence[Unit]) -> dict[str, ReadingColumn]:
         """Read the answers to units, and return by role how they were read.

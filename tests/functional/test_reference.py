@@ -214,14 +214,32 @@ def test_the_title_says_that_answers_moved_and_the_page_for_whom(workspace):
     assert "What moved from the reference" in (workspace.root / "out/report.md").read_text()
 
 
-def test_near_ties_and_reruns_are_told_apart(workspace):
+@pytest.mark.parametrize("margin", [0.001, 0.0, -0.05])
+def test_near_ties_and_reruns_are_told_apart(workspace, margin):
+    """A margin below 0: the label that was generated is the less probable one of two."""
     with_reference(workspace)
     rows = lines(workspace)
-    for row in rows[:3]:
-        row["margin"] = 0.001
+    ties = [row["key"] for row in rows if row["key"].endswith("race/black")][:3]
+    for row in rows:
+        if row["key"] in ties:
+            row["margin"] = margin
     workspace.write("before.jsonl", rows)
     workspace.gate("positive")
-    assert "near ties of the reference" in (workspace.root / "out/report.md").read_text()
+    report = (workspace.root / "out/report.md").read_text()
+    assert "Not compared: 3 near ties of the reference" in report
+
+
+@pytest.mark.parametrize("margin", [0.001, 0.0, -0.05])
+def test_a_near_tie_of_the_system_alone_counts_by_its_label(workspace, margin):
+    with_reference(workspace)
+    workspace.answers(black_turned)
+    rows = [{**row, "margin": margin} for row in workspace.rows("answers.jsonl")]
+    workspace.write("answers.jsonl", rows)
+    workspace.gate()
+    values = {row["key"]: row["shift/answer"] for row in workspace.rows() if not row["control"]}
+    assert {key: value for key, value in values.items() if value} == {
+        f"s{number}#race/black": 1.0 for number in range(20)
+    }
 
 
 def test_the_ship_check_that_init_writes_runs_as_it_stands(workspace):

@@ -19,7 +19,7 @@ from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
 from fairgate.reports.blocks import Span, Tone, Words, figure, name, spans
 from fairgate.reports.figures import slice_in_words
-from fairgate.reports.material import Material
+from fairgate.reports.material import Material, question_suites
 from fairgate.reports.sections import affected, told
 from fairgate.suites.metamorphic.plan import SOURCE
 
@@ -203,7 +203,9 @@ def _was(material: Material, rule: RuleResult, metric: Metric | None) -> str:
 
 
 def asks_questions(material: Material, suite: str) -> bool:
-    """Return whether most sources of a suite end with a question mark."""
+    """Return whether most sources of a suite end with a question mark, or are question items."""
+    if suite in question_suites(material.result):
+        return True
     units = material.result.given.plan.units_of(suite)
     keys = dict.fromkeys(unit.asks[SOURCE] for unit in units if SOURCE in unit.asks)
     cases = (material.planned(suite, key) for key in islice(keys, _SAMPLE))
@@ -226,6 +228,8 @@ def circumstance(material: Material, suite: str, where: Mapping[str, str]) -> Wo
     rest = {part: at for part, at in where.items() if part not in _IN_WORDS}
     more = slice_in_words(rest, str)
     inside: Words = [name(more), ": "] if more else []
+    if suite in question_suites(material.result):
+        return inside
     if "term" in where:
         return [*inside, *_of_one(material, suite, where["term"], unit)]
     category = where.get("category", "")
