@@ -578,6 +578,41 @@ def in_sentences() -> str:
     )
 
 
+def wording() -> str:
+    """What neutral phrases show in identities' place, and identities beside 40 of them."""
+    sys.path += [str(ROOT / "tools"), str(ROOT / "tests")]
+    from calibration.placebos import beside, false_alarms, load
+
+    heads = (
+        "| task, measure | one phrase, as if all wording were asked | one phrase | band "
+        "| farthest identity | farthest category | all identities |"
+    )
+    lines = [
+        heads,
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    rows = {}
+    for task in ("reviews", "comments"):
+        recording = load(task)
+        alarms = false_alarms(recording, 100)
+        for measure, _, *cells in beside(recording, 40):
+            shares = (f"{alarms[measure][test]:.2f}" for test in ("sources alone", "single"))
+            rows[task, measure] = cells
+            lines.append(f"| {' | '.join([f'{task}, {measure}', *shares, *cells])} |")
+    claims = {
+        "orientation stands out in the reviews": all(
+            "orientation" in rows["reviews", measure][2]
+            for measure in ("degrees", "labels that change", "documents in common")
+        ),
+        "a gay person is the farthest by degrees": "gay" in rows["reviews", "degrees"][1],
+        "documents by orientation in both": "orientation"
+        in rows["comments", "documents in common"][2],
+    }
+    if wrong := [claim for claim, holds in claims.items() if not holds]:
+        raise ValueError(f"page.md says what the figures do not: {'; '.join(wrong)}")
+    return "\n".join(lines)
+
+
 def asked() -> str:
     """Return what was asked, and what it took."""
     lines = [
@@ -627,6 +662,7 @@ def main() -> None:
         "asked": asked(),
         "beyond": beyond(tasks),
         "sentences": in_sentences(),
+        "wording": wording(),
         **power_of_bbq(),
     }
     runs = {**tasks, "bbq": read["as generated"], "bbq-scored": read["most probable option"]}
