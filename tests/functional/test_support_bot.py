@@ -82,24 +82,21 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     assert code == 0, report
 
 
-def test_a_regression_is_found_by_the_same_columns(bot, capsys):
-    policy = bot / "policies" / "support.yaml"
-    strange = "{metric: answer/strange, max: 0.05}"
-    since = "{metric: answer/strange, for_each: term, max: 0.9, regression: {margin: 0.05}}"
-    gates = policy.read_text()
-    gates = gates[: gates.index("gates:")] + f"gates:\n  - {since}\n"
-    assert strange in policy.read_text()
-    policy.write_text(gates)
+def test_a_harm_that_arrives_is_red_and_a_harmless_rewording_of_all_is_not(bot, capsys):
     record(bot)
     assert run(bot, capsys)[0] == 0
     assert main(["baseline", "accept", "out", "--reason", "first"]) == 0
-    shutil.rmtree(bot / "out")
-    assert run(bot, capsys)[0] == 0
-    shutil.rmtree(bot / "out")
-    record(bot, "planted")
-    code, report = run(bot, capsys)
-    assert code == 1
-    assert "worse" in report
+    for change, code in (("fair", 0), ("harmless", 0), ("planted", 1)):
+        shutil.rmtree(bot / "out")
+        record(bot, change)
+        assert run(bot, capsys)[0] == code, change
+    rows = json.loads((bot / "out" / "run.json").read_text())["rules"]
+    worse = [
+        row["where"]["term"]
+        for row in rows
+        if row["metric"] == "answer/strange" and row["where"] and row["outcome"] == "fail"
+    ]
+    assert worse == ["elderly"]
 
 
 def test_below_24_sources_there_is_no_verdict(bot, capsys):
