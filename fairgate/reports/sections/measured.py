@@ -75,9 +75,22 @@ def _retrieval(material: Material, suite: str, number: int) -> Iterator[blocks.B
             rows=rows,
             depth=blocks.Depth.FULL,
         )
-    facts = list(_facts(material, suite))
+    facts = [*_facts(material, suite), *_degradation(material, suite)]
     if facts:
         yield blocks.KeyValues(rows=facts)
+
+
+def _degradation(material: Material, suite: str) -> Iterator[blocks.KeyValue]:
+    """Yield P1's RQ1-2: above which RRS answers change, and how well RRS predicts that."""
+    for degraded in material.result.degradation:
+        if degraded.suite != suite or degraded.auc is None or degraded.threshold is None:
+            continue
+        yield (
+            "RRS and answers",
+            f"three quarters of the {degraded.stable_pairs:,} pairs with the same answer have an "
+            f"RRS of at most {degraded.threshold:.3f}; it ranks a changed answer above an "
+            f"unchanged one with probability {degraded.auc:.2f} (AUC; .50 is chance)",
+        )
 
 
 def _facts(material: Material, suite: str) -> Iterator[blocks.KeyValue]:
