@@ -85,12 +85,12 @@ def _degradation(material: Material, suite: str) -> Iterator[blocks.KeyValue]:
     for degraded in material.result.degradation:
         if degraded.suite != suite or degraded.auc is None or degraded.threshold is None:
             continue
-        yield (
-            "RRS and answers",
+        sentence = (
             f"three quarters of the {degraded.stable_pairs:,} pairs with the same answer have an "
             f"RRS of at most {degraded.threshold:.3f}; it ranks a changed answer above an "
-            f"unchanged one with probability {degraded.auc:.2f} (AUC; .50 is chance)",
+            f"unchanged one with probability {degraded.auc:.2f} (AUC; .50 is chance)"
         )
+        yield "RRS and answers", sentence
 
 
 def _facts(material: Material, suite: str) -> Iterator[blocks.KeyValue]:
