@@ -306,7 +306,7 @@ LETTER_JUDGED = re.compile(
     r"(?<![^\W_])([abc])[)\]\"'*_.]*\s+(?:is|was|seems|would be|must be|looks|fits)\s+"
     r"(?:the\s+|my\s+|clearly\s+|also\s+|most\s+|not\s+|therefore\s+)*"
     r"(?:correct|right|best|answer|choice|likely|appropriate|wrong|incorrect|accurate|it\b)"
-    r"|(?:(?<=[\n;])|^)[\s>*_(\[\"'-]*([abc])(?:[)\]\"'*_.]+\s*(?:[:=→]|-+)?|\s*(?:[:=→]|-+))\s*[*_(]*(?:correct|right|true|yes)(?=[)*_\s]*(?:$|[\n.,;!(]))"
+    r"|(?:(?<=[\n;])|^)[ >*_(\[\"'-]*([abc])(?:[)\]\"'*_.]++\s*(?:[:=→]|-+)?|\s*(?:[:=→]|-+))\s*[*_(]*(?:correct|right|true|yes)(?=[)*_\s]*(?:$|[\n.,;!(]))"
 )
 LETTER_ALONE = re.compile(
     r"[abc](?<![a-z0-9][abc])(?![a-z0-9])(?!(?<=a) +(?!because|since|as\b|is\b|and\b|or\b|for\b|but\b|"
@@ -324,7 +324,7 @@ LETTER_TICKED = re.compile(
 TICKS = ("|", "[x]", "[v]", "✓", "✔", "✅", "☑")
 """Of which what it matches holds one."""
 LETTER_WRONG = re.compile(
-    r"[)\]\"'*_.]*\s*(?:[:=→-]+\s*)?[*_(]*(?:is\s+)?(?:wrong|incorrect|false|[✗✘❌×])(?![^\W_])"
+    r"[)\]\"'*_.]*+\s*(?:[:=→-]+\s*)?[*_(]*(?:is\s+)?(?:wrong|incorrect|false|[✗✘❌×])(?![^\W_])"
 )
 """What stands behind a letter that is judged wrong."""
 LETTER_FITS = re.compile(
