@@ -71,7 +71,7 @@ _FEWEST_FILES = 64
 """Open at once; a run of an embedded model was seen to need 24."""
 _MOST = 500
 _LACKING = re.compile(
-    r"ThreadPoolBuildError|can't (?:start|allocate) (?:new |lock|read)|bad_alloc|"
+    r"ThreadPoolBuildError|can't (?:start|allocate) (?:new |lock|read)|\bstd::bad_alloc\b|"
     r"failed to spawn thread|global thread pool",
     re.IGNORECASE,
 )

@@ -225,13 +225,13 @@ def replay(
     if (run / PARTS).exists():  # recordings that were made into runs have none
         check_run(run)
     path = policy or run_policy_path(run)
-    recording = read_recorded(str(run / EXECUTIONS))
     loaded = load_policy(path, runtime)
+    then = _read(run, STOP_RULES)
+    recording = read_recorded(str(run / EXECUTIONS))
     has_reference = any(is_reference_key(key) for _, key in recording.keys())  # noqa: SIM118
     if loaded.policy.compares_with_base and has_reference:
         runtime = replace(runtime, base=BaseSystem(is_recorded=True))
         loaded = load_policy(path, runtime)
-    then = _read(run, STOP_RULES)
     for suite, now in _answered(loaded).items():
         rule, before = (
             _without_questions(questions.get(suite)) for questions in ({suite: now}, then)

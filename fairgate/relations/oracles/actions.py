@@ -32,9 +32,15 @@ _NAME = re.compile(r"[^\W\d][\w.-]{0,63}|")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _LINE = re.compile(rf"(?:{_QUOTED}|[\w.-]*)\((?:\)|(?:{_QUOTED}|[\w.-]+): ).*|{NO_ACTION}")
 _MEMBER = rf"(?:{_QUOTED}|[\w.-]+): "
-_LIST = r"\[\]"
-for _ in range(4):  # lists in lists, so deep; a deeper one is told with its whole line
-    _LIST = rf'\[(?:{_QUOTED}|[^\[\]"]|{_LIST})*+\]'
+
+
+def _list_of_lists(depth: int) -> str:
+    """Match a list with others in it, so deep; a deeper one is told with its whole line."""
+    inner = f"|{_list_of_lists(depth - 1)}" if depth else ""
+    return rf'\[(?:{_QUOTED}|[^\[\]"]{inner})*+\]'
+
+
+_LIST = _list_of_lists(4)
 _PART = re.compile(
     rf"(?:{_QUOTED}|[\w.-]+)(?=\()|{_MEMBER}(?:{_QUOTED}|{_LIST}|[^\s,;()\[\]{{}}]+)"
 )

@@ -125,7 +125,7 @@ def test_whatever_is_raised_has_an_exit_code_with_and_without_its_traceback(
         (SystemExit(0), "stopped before the end (status 0)"),
         (SystemExit(1), "stopped before the end (status 1)"),
         (SystemExit("::error::x"), "status : :error: :x"),
-        (MemoryError("std::bad_alloc"), "not enough memory, or address space (std: :bad_alloc)"),
+        (MemoryError("std::bad_alloc"), "not enough memory, or no further thread (std: :bad_alloc)"),
         (OSError(12, "Cannot allocate memory"), "there is not enough memory"),
         (ImportError("x.so: failed to map segment"), "a library cannot be loaded (x.so: failed"),
         (ImportError("libgomp.so.1: cannot allocate memory in static TLS block"), "a library cannot be loaded (libgomp.so.1: cannot allocate memory in static"),
