@@ -23,11 +23,8 @@ def repository(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     shown = dict(shown_workflows())
-    assert {
-        "init.yml",
-        "pull-requests-2.yml",
-        "pull-requests-7.yml",
-    } <= shown.keys()
+    assert "init.yml" in shown
+    assert sum(name.startswith("pull-requests-") for name in shown) >= 6
     for name, text in shown.items():
         assert not (folder / name).exists()
         (folder / name).write_text(text, encoding="utf-8")
