@@ -329,9 +329,10 @@ class IdentityFinding:
     @property
     def chance(self) -> str:
         """Return the difference by chance, beside the largest one: `6.3 by chance among …`."""
-        among = f"by chance among {len(self.terms)}"
-        noun = "neutral phrases" if self.phrases else "identities, however they are worded"
-        return f"{100 * self.by_chance:.1f} {among} {noun}"
+        among = f"{len(self.terms)} identities, however they are worded"
+        if self.phrases:
+            among = "as many neutral phrases as identities"
+        return f"{100 * self.by_chance:.1f} by chance among {among}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

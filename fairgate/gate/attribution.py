@@ -326,7 +326,10 @@ def _obstacle(pairs: Sequence[_Pair]) -> str:
         if pair.stratum is not None:
             is_read[pair.stratum] = is_read.get(pair.stratum, False) or pair.parts is not None
     if is_read and not any(is_read.values()):
-        return "no crossed answer is known (keys with `@documents=`) and documents differ"
+        return (
+            "documents differ, and no answer to one text beside the documents of the other is "
+            "known (in a recording: keys with `@documents=`)"
+        )
     # A stratum that nothing stands for would count as no effect at all.
     for (control, violated), read in is_read.items():
         if not read:

@@ -170,9 +170,7 @@ def _warnings(material: Material) -> Iterator[blocks.Block]:
         status = f"{int(result.exit_code)} ({_EXIT_MEANINGS[result.exit_code]})"
         ends = f" keeps the build green; without it this run ends with exit code {status}."
         words: blocks.Words = [strong(f"This is a {blocks.WORDS[result.outcome]}."), " "]
-        yield blocks.Text(
-            lines=[[*words, command("--report-only"), ends]], form=blocks.Style.WARNING
-        )
+        yield blocks.Text(lines=[[*words, command("report-only"), ends]], form=blocks.Style.WARNING)
     waived = [row for row in material.rules if row.rule.waiver][:_FAILED]
     for row, rule_name in zip(waived, verdict.rule_names(waived), strict=True):
         words = [strong("Fails, waived: "), *rule_name, f": {row.now}, {row.rule.waiver}"]

@@ -72,7 +72,7 @@ def test_a_recorded_system_is_told_how_to_find_the_cause(workspace):
         assert "fairgate plan policy.yaml --after out" in text
     assert "By path" not in (workspace.root / "out" / "report.md").read_text()
     found = {m["metric"]: m for m in workspace.record()["measurements"]}
-    assert "no crossed answer" in found["attribution/retrieval"]["note"]
+    assert "beside the documents of the other" in found["attribution/retrieval"]["note"]
 
     def crossed(row):
         if "documents" not in row:

@@ -34,10 +34,10 @@ def test_report_only_still_says_fail_loudly():
     view = _view(report_only=True)
     for text in (render_report(view), render_comment(view), render_console(view)):
         assert "FAIL" in text.upper().split("RULE")[0]
-        assert "--report-only" in text
+        assert "report-only" in text
         assert "exit code" in text
     comment = render_comment(view)
-    assert comment.index("--report-only") < comment.index("<details>")
+    assert comment.index("`report-only`") < comment.index("<details>")
 
 
 def test_a_tight_limit_drops_whole_sections_and_says_so():
