@@ -8,7 +8,7 @@ BEGINNING = 512
 """Bytes that show what a file is."""
 _KINDS = (
     (
-        rb"version https://git-lfs\.github\.com/spec/",
+        rb"version https://(?:git-lfs|hawser)\.github\.com/spec/",
         (
             "is a pointer of Git LFS, not the file itself: fetch it with `git lfs pull` (in a "
             "workflow: `actions/checkout` with `lfs: true`)"
@@ -19,11 +19,24 @@ _KINDS = (
         "is a pointer of git-annex, not the file itself: fetch it with `git annex get`",
     ),
     (
-        rb"\s*<(?:!doctype html|html)",
+        rb"\s*(?:(?:<\?xml[^>]*>|<!--.*?-->)\s*)*<(?:!doctype html|html|head\b)",
         (
             "is a web page, not the file itself: a download that asked for a login, or the page "
             "about it; fetch the file"
         ),
+    ),
+    (
+        rb"\s*<\?xml\s|\s*<Error>\s*<Code>",
+        "is an XML document, such as the error of a file store: fetch the file, or save its texts as "
+        "a table",
+    ),
+    (
+        rb"\0GITCRYPT\0",
+        "is encrypted with git-crypt: open the checkout with `git-crypt unlock`",
+    ),
+    (
+        rb"<{7} [^\r\n]*\r?\n",
+        "holds the marks of a merge that is not finished: resolve the conflict",
     ),
     (rb"\x1f\x8b", "is compressed with gzip: unpack it"),
     (rb"BZh[1-9]", "is compressed with bzip2: unpack it"),
@@ -48,5 +61,7 @@ def stand_in(beginning: bytes) -> str:
     Parquet, JSON, CSV, YAML, ONNX and texts begin with none of these.
     """
     text = beginning.removeprefix(b"\xef\xbb\xbf")
-    sentences = (words for begins, words in _KINDS if re.match(begins, text, re.IGNORECASE))
+    sentences = (
+        words for begins, words in _KINDS if re.match(begins, text, re.IGNORECASE | re.DOTALL)
+    )
     return next(sentences, "")

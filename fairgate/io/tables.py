@@ -323,10 +323,10 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
     number = 0
     try:
         with Path(path).open("rb") as file:
+            require_file_itself(file.peek(BEGINNING), path)
             while raw := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
                 if number == 1:
-                    require_file_itself(raw, path)
                     if raw.startswith(_UTF16_BOMS):
                         raise DataError(
                             f"{path}:1: the file is UTF-16; expected UTF-8: save it as UTF-8"
