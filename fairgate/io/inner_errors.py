@@ -12,8 +12,12 @@ from typing import Any, NamedTuple
 
 from fairgate.domain.wording import harmless
 
+_ERRORS = ("error", "Error", "err", "fault")
 _MESSAGES = ("message", "msg", "status_msg", "detail", "description", "reason", "title")
-_CODES = ("code", "status", "status_code", "http_status", "type", "kind")
+_MESSAGES += ("Message", "errorMessage", "error_message", "error_msg", "errmsg", "faultstring")
+_CODES_OF_ERRORS = ("code", "status_code", "Code", "statusCode", "errorCode", "error_code")
+_CODES_OF_ERRORS += ("errcode", "__type")
+_CODES = (*_CODES_OF_ERRORS, "status", "http_status", "type", "kind")
 _WORDS = 200
 TOO_LONG = (
     r"context.?(?:length|size|window)|(?<!tokens is )(?<!tokens are )\btoo (?:long|large|big)\b|"
@@ -66,7 +70,7 @@ def _places(value: Any) -> Iterator[Any]:
     first = choices[0] if isinstance(choices, list) and choices else None
     for outer in (value, first):
         if isinstance(outer, Mapping):
-            yield outer.get("error")
+            yield from map(outer.get, _ERRORS)
             errors = outer.get("errors")
             yield errors[0] if isinstance(errors, list) and errors else errors
             yield value if outer.get("error") is True else None
@@ -78,7 +82,7 @@ def _places(value: Any) -> Iterator[Any]:
     if failed or says_so & {"error", "failed", "failure"}:
         yield value
     yield _validation(value.get("detail"))
-    if "code" in value or "status_code" in value:
+    if any(name in value for name in _CODES_OF_ERRORS):
         yield value if _words(value) else None
 
 

@@ -37,6 +37,13 @@ FORMS = {
     "true": (500, {"error": True, "message": WORDS}),
     "a text": (503, {"error": f"{WORDS}, the model is overloaded"}),
     "a time-out": (504, {"error": {"type": "timeout", "message": WORDS}}),
+    "Alibaba": (429, {"Error": {"Code": "Throttling.User", "Message": WORDS}}),
+    "Lambda": (504, {"errorMessage": f"{WORDS}: task timed out", "errorType": "x", "errorCode": "x"}),
+    "AWS": (429, {"__type": "ThrottlingException", "message": WORDS}),
+    "Azure's gateway": (429, {"statusCode": 429, "message": WORDS}),
+    "Baidu": (401, {"error_code": 110, "error_msg": f"{WORDS}: unauthorized"}),
+    "Apigee": (500, {"fault": {"faultstring": WORDS, "detail": {"errorcode": "x"}}}),
+    "an application": (500, {"err": WORDS}),
     "a key": (401, {"error": {"message": f"{WORDS}: Invalid API key"}}),
     "too long": (413, {"error": {"message": f"{WORDS}: maximum context length"}}),
 }  # fmt: skip
