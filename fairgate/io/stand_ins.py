@@ -27,8 +27,10 @@ _KINDS = (
     ),
     (
         rb"\s*<\?xml\s|\s*<Error>\s*<Code>",
-        "is an XML document, such as the error of a file store: fetch the file, or save its texts as "
-        "a table",
+        (
+            "is an XML document, such as the error of a file store: fetch the file, or save "
+            "its texts as a table"
+        ),
     ),
     (
         rb"\0GITCRYPT\0",
