@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 from fairgate.domain.wording import harmless
 
 _ERRORS = ("error", "Error", "err", "fault")
-_MESSAGES = ("message", "msg", "status_msg", "detail", "description", "reason", "title")
-_MESSAGES += ("Message", "errorMessage", "error_message", "error_msg", "errmsg", "faultstring")
-_CODES_OF_ERRORS = ("code", "status_code", "Code", "statusCode", "errorCode", "error_code")
-_CODES_OF_ERRORS += ("errcode", "__type")
+_MESSAGES = (
+    *("message", "msg", "status_msg", "detail", "description", "reason", "title"),
+    *("Message", "errorMessage", "error_message", "error_msg", "errmsg", "faultstring"),
+)
+_CODES_OF_ERRORS = (
+    *("code", "status_code", "Code", "statusCode", "errorCode", "error_code"),
+    *("errcode", "__type"),
+)
 _CODES = (*_CODES_OF_ERRORS, "status", "http_status", "type", "kind")
 _WORDS = 200
 TOO_LONG = (
