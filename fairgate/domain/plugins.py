@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import Any
 
 from fairgate.domain.errors import UsageError
@@ -29,18 +29,27 @@ _SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An entry point: the id of an entry, where it is (`module:attribute`), and who brings it."""
+    """An entry of a catalogue, and who brings it."""
 
-    id: str
-    location: str
-    distribution: str
-    """Name and version."""
+    point: metadata.EntryPoint
+    name: str
+    """Of the distribution."""
+    version: str
+
+    @property
+    def id(self) -> str:
+        """The entry's id."""
+        return self.point.name
+
+    @property
+    def distribution(self) -> str:
+        """Name and version of the distribution."""
+        return f"{self.name} {self.version}"
 
     def load(self) -> Any:
         """Import the entry. Raises UsageError where its distribution cannot deliver it."""
-        module, _, name = self.location.partition(":")
         try:
-            entry = getattr(import_module(module), name)
+            entry = self.point.load()
         except (Exception, SystemExit) as error:
             raise self.refused(
                 f"{type(error).__name__}: {harmless(str(error)[:_SHOWN])}"
@@ -52,31 +61,24 @@ class Plugin:
     def refused(self, why: str) -> UsageError:
         """Make the error for a plugin that cannot be used."""
         return UsageError(
-            f"the plugin {quoted(self.id)} ({quoted(self.location)}) of {self.distribution} cannot "
-            f"be used: {why}; repair or uninstall that distribution"
+            f"the plugin {quoted(self.id)} ({quoted(self.point.value)}) of {self.distribution} "
+            f"cannot be used: {why}; repair or uninstall that distribution"
         )
 
 
 @cache
-def _installed() -> tuple[tuple[str, Plugin], ...]:
-    points = sorted(
-        (point.group, dist.name, dist.version, point.name, point.value)
-        for dist in metadata.distributions()
-        for point in dist.entry_points
-        if point.group in GROUPS
-    )
-    return tuple(
-        (group, Plugin(name, value, f"{distribution} {version}"))
-        for group, distribution, version, name, value in dict.fromkeys(points)
-    )
+def _installed() -> tuple[Plugin, ...]:
+    every = metadata.entry_points()
+    points = (point for group in GROUPS for point in every.select(group=group))
+    installed = (Plugin(p, p.dist.name, p.dist.version) for p in points if p.dist is not None)
+    return tuple(sorted(installed, key=lambda plugin: (plugin.distribution, plugin.id)))
 
 
 def plugins(group: str) -> Sequence[Plugin]:
     """List the entry points of a group, by distribution and id: the same for every run."""
-    return [plugin for of, plugin in _installed() if of == group]
+    return [plugin for plugin in _installed() if plugin.point.group == group]
 
 
 def distributions() -> dict[str, str]:
     """Map each distribution that brings a plugin to its version."""
-    pairs = (plugin.distribution.rpartition(" ") for _, plugin in _installed())
-    return {name: version for name, _, version in pairs}
+    return {plugin.name: plugin.version for plugin in _installed()}

@@ -34,7 +34,7 @@ from fairgate.reports.material import PairRow
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
-from fairgate.suites.metamorphic.sentences import readings_between
+from fairgate.suites.metamorphic.sentences import readings_between, sentence_vectors
 from fairgate.suites.metamorphic.shift import texts_beside
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Suite
@@ -245,11 +245,9 @@ def _readings_beside(run: GateRun, item: Assessed, vectors: VectorsOf) -> list[s
     own, other = texts_beside(suite, item.unit, run.executions)
     if not own or not other:
         return []
-    every = list(dict.fromkeys([*own[0].masked, *other[0].masked]))
-    embedded = vectors([Document(id=None, text=each) for each in every]) if every else None
-    if every and embedded is None:
+    at = sentence_vectors([*own[0].masked, *other[0].masked], vectors)
+    if at is None:
         return []
-    at = {} if embedded is None else dict(zip(every, embedded, strict=True))
     return [name.partition("/")[2] for name in readings_between(own[0], other[0], at)]
 
 

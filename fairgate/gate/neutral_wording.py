@@ -9,9 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fairgate.domain.outcomes import NeutralWording, PhraseFinding
+from fairgate.domain.outcomes import NeutralWording, PhraseFinding, Subject
 from fairgate.metrics.degrees import LOG_ODDS, beyond_neutral
-from fairgate.metrics.harm import HarmGroup
 from fairgate.metrics.metric import CONTROL, Metric, Table, observe, observed_rows
 from fairgate.stats.observations import Floats, PairedObservations, joined
 from fairgate.stats.phrases import (
@@ -159,8 +158,7 @@ def phrase_change(metric: Metric, table: Table, pairs: PairedObservations) -> Ph
 
 
 def _kurtosis(metric: Metric) -> float:
-    groups = (HarmGroup.DOCUMENTS, HarmGroup.EXPOSURE)
-    return KURTOSIS_OF_DOCUMENTS if metric.harm and metric.harm.group in groups else 0.0
+    return KURTOSIS_OF_DOCUMENTS if metric.about is Subject.DOCUMENTS else 0.0
 
 
 def reach_of_phrases(

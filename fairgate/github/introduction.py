@@ -131,7 +131,7 @@ class IntroductionReport:
             ]
         return [
             Text(lines=[self._lead, "A run of this policy:"]),
-            Text(lines=listed_reaches, form=Style.LIST),
+            Text(lines=listed_reaches, style=Style.LIST),
             Text(
                 lines=[
                     [
@@ -143,5 +143,5 @@ class IntroductionReport:
                     ["Before you merge, try it: ", command(run), *accept, "."],
                 ]
             ),
-            *([Text(lines=list(self.remarks), form=Style.NOTE)] if self.remarks else []),
+            *([Text(lines=list(self.remarks), style=Style.NOTE)] if self.remarks else []),
         ]

@@ -441,7 +441,7 @@ def _notes(notes: Notes, room: _Room) -> list[Block]:
         blocks = [table, *less, *apart]
     if notes.remarks:
         remarks = _some(notes.remarks, room.remarks, room)
-        blocks.append(Text(lines=remarks, form=Style.NOTE))
+        blocks.append(Text(lines=remarks, style=Style.NOTE))
     return blocks
 
 
@@ -496,7 +496,7 @@ def _some(items: Sequence[str], most: int | None, room: _Room) -> list[str]:
 def _listed(title: str, items: Sequence[str], most: int | None, room: _Room) -> list[Block]:
     if not items:
         return []
-    return [Text(lines=[title]), Text(lines=_some(items, most, room), form=Style.LIST)]
+    return [Text(lines=[title]), Text(lines=_some(items, most, room), style=Style.LIST)]
 
 
 def pull_request_comment(
@@ -508,7 +508,7 @@ def pull_request_comment(
         less = figures.count(len(notes.edits.loosened), "thing")
         listed = " (the worst is below, all are in the run's summary)."
         line: Inline = [strong(f"This change makes {less} less strict"), listed]
-        warning = Text(lines=[line], form=Style.WARNING)
+        warning = Text(lines=[line], style=Style.WARNING)
         with_warning = replace(view, warnings=[warning, *view.warnings])
     render = partial(render_comment, with_warning, report_url=report_url)
     return _within(view, notes, render, most, _IN_COMMENT)

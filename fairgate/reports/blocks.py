@@ -186,7 +186,7 @@ class Text(Block):
     """Paragraphs, a list, a note, or commands."""
 
     lines: Sequence[Inline]
-    form: Style = Style.PARAGRAPH
+    style: Style = Style.PARAGRAPH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

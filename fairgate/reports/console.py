@@ -90,10 +90,10 @@ def _block(block: blocks.Block, *, whole: bool) -> Iterator[str]:
     if block.depth > (blocks.Depth.FULL if whole else blocks.Depth.SHORT):
         return
     match block:
-        case blocks.Text() if block.form is not blocks.Style.SMALL:
-            head = {blocks.Style.NOTE: "note: ", blocks.Style.LIST: "- "}.get(block.form, "")
-            colour = _COLOURS[blocks.Tone.BAD] if block.form is blocks.Style.WARNING else None
-            is_cut = block.form is blocks.Style.NOTE and not whole and len(block.lines) > _NOTES
+        case blocks.Text() if block.style is not blocks.Style.SMALL:
+            head = {blocks.Style.NOTE: "note: ", blocks.Style.LIST: "- "}.get(block.style, "")
+            colour = _COLOURS[blocks.Tone.BAD] if block.style is blocks.Style.WARNING else None
+            is_cut = block.style is blocks.Style.NOTE and not whole and len(block.lines) > _NOTES
             more = [f"{len(block.lines) - _NOTES:,} more in the report"] if is_cut else []
             for words in [*block.lines[: _NOTES if is_cut else None], *more]:
                 yield from (

@@ -231,7 +231,7 @@ def _outcome(row: material.PairRow) -> dict[str, object]:
 
 
 def _shifts(claims: Mapping[str, Claim]) -> dict[str, object]:
-    """Return what moved from the reference, if there is one: a number, or why it is not known."""
+    """Give each shift from the reference, if there is one: a number, or the reason for none."""
     return {
         name: f"inconclusive({claim})" if isinstance(claim, Reason) else _number(claim)
         for name in sorted(shift.COLUMNS)

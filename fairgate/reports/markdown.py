@@ -101,14 +101,14 @@ class MarkdownBlocks:
         return line(words, is_short=self._is_short)
 
     def _text(self, block: blocks.Text) -> str:
-        if block.form is blocks.Style.COMMAND:
+        if block.style is blocks.Style.COMMAND:
             return escaping.markdown_block("\n".join(map(_plain, block.lines)))
         lines = list(map(self.line, block.lines))
-        match block.form:
+        match block.style:
             case blocks.Style.LIST:
                 return "\n".join(f"- {words}" for words in lines)
             case blocks.Style.NOTE | blocks.Style.WARNING:
-                kind = "NOTE" if block.form is blocks.Style.NOTE else "CAUTION"
+                kind = "NOTE" if block.style is blocks.Style.NOTE else "CAUTION"
                 marker = "- " if len(lines) > 1 else ""
                 return "\n".join([f"> [!{kind}]", *(f"> {marker}{words}" for words in lines)])
             case blocks.Style.SMALL:

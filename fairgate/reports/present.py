@@ -170,24 +170,26 @@ def _warnings(material: Material) -> Iterator[blocks.Block]:
         status = f"{int(result.exit_code)} ({_EXIT_MEANINGS[result.exit_code]})"
         ends = f" keeps the build green; without it this run ends with exit code {status}."
         words: blocks.Words = [strong(f"This is a {blocks.WORDS[result.outcome]}."), " "]
-        yield blocks.Text(lines=[[*words, command("report-only"), ends]], form=blocks.Style.WARNING)
+        yield blocks.Text(
+            lines=[[*words, command("report-only"), ends]], style=blocks.Style.WARNING
+        )
     waived = [row for row in material.rules if row.rule.waiver][:_FAILED]
     for row, rule_name in zip(waived, verdict.rule_names(waived), strict=True):
         words = [strong("Fails, waived: "), *rule_name, f": {row.now}, {row.rule.waiver}"]
-        yield blocks.Text(lines=[words], form=blocks.Style.WARNING)
+        yield blocks.Text(lines=[words], style=blocks.Style.WARNING)
     for index, alert in enumerate(affected.alerts(result)):
         leads = not index and result.outcome is Outcome.PASS  # the first sentence says what it is
         words = [strong("Warning: "), *spans(alert.advice if leads else alert.words)]
-        yield blocks.Text(lines=[words], form=blocks.Style.WARNING)
+        yield blocks.Text(lines=[words], style=blocks.Style.WARNING)
     if material.options.limit is not None:
         many = f"{material.options.limit:,} sources or items of each suite"
         what = f" At most about {many} were asked about, and nothing was compared. Leave out "
         words = [strong("This is a first look."), what, command("--limit")]
-        yield blocks.Text(lines=[[*words, " for the gate's verdict."]], form=blocks.Style.WARNING)
+        yield blocks.Text(lines=[[*words, " for the gate's verdict."]], style=blocks.Style.WARNING)
     is_said = result.outcome is Outcome.INCONCLUSIVE and not result.incompatible
     problems = result.evidence.problems[1 if is_said else 0 :]  # the first sentence says one
     if problems:
-        yield blocks.Text(lines=problems, form=blocks.Style.LIST)
+        yield blocks.Text(lines=problems, style=blocks.Style.LIST)
 
 
 def _remarks(material: Material) -> Iterator[blocks.Block]:
@@ -202,13 +204,13 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
         lines.insert(0, f"{why_not}: only bounds decide, regression rules are not evaluated.")
     differences_known = list(affected.known_differences(material))
     if lines or differences_known:
-        yield blocks.Text(lines=[*differences_known, *lines], form=blocks.Style.NOTE)
+        yield blocks.Text(lines=[*differences_known, *lines], style=blocks.Style.NOTE)
     differences = result.incompatible
     if differences:
         more = len(differences) - _DIFFERENCES
         last = [f"and {more:,} more"] if more > 0 else []
         yield blocks.Text(lines=[f"What must match but differs from the {unfit(result)}:"])
-        yield blocks.Text(lines=[*differences[:_DIFFERENCES], *last], form=blocks.Style.LIST)
+        yield blocks.Text(lines=[*differences[:_DIFFERENCES], *last], style=blocks.Style.LIST)
 
 
 def title(material: Material, improvements: Improvements) -> Inline:

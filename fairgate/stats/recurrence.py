@@ -21,8 +21,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from fairgate.domain.ports import Vectors
 from fairgate.stats.interval import t_upper_tail
 from fairgate.stats.observations import Floats, Integers
 
@@ -34,10 +34,9 @@ evenly spaced ones are tested: memory grows with the square."""
 _ENOUGH, _DRAWS, _AT_ONCE = 20, 20_000, 500
 _ROWS_AT_ONCE = 256
 _PAIRS_AT_ONCE = 1_000_000
-_Vectors = npt.NDArray[np.float32]
 
 
-def alike(left: _Vectors, right: _Vectors) -> Floats:
+def alike(left: Vectors, right: Vectors) -> Floats:
     """By how much vectors [n, d] and [m, d] resemble each other beyond `RESEMBLES`, [n, m].
 
     Four decimals, so that another order of summation gives the same number.
@@ -52,7 +51,7 @@ class Recurrence:
     `neutral`: for each source [K_s, d], in the order of the sources; K_s is 1 or more.
     """
 
-    def __init__(self, neutral: Sequence[_Vectors], *, seed: int = 0) -> None:
+    def __init__(self, neutral: Sequence[Vectors], *, seed: int = 0) -> None:
         """Compare the neutral vectors of all sources once; O(n² d) for n of them."""
         self._kept = _spaced([len(vectors) for vectors in neutral])
         self._counts = np.asarray([len(neutral[n]) for n in self._kept], dtype=np.int64)
@@ -66,7 +65,7 @@ class Recurrence:
             self._alike[rows, : self._total] = alike(self._vectors[rows], self._vectors)
         self._own_rows = self._total + np.arange(own)
 
-    def p_value(self, own: _Vectors, phrases: Sequence[Sequence[int]] = ()) -> float:
+    def p_value(self, own: Vectors, phrases: Sequence[Sequence[int]] = ()) -> float:
         """Test an identity's vectors [S, d], a row for each source; give the p value.
 
         `phrases`: for each neutral phrase the number of its answer in each source, -1 where it has
@@ -106,13 +105,14 @@ class Recurrence:
 
     def _sums(self, drawn: Integers) -> Floats:
         """Sum the resemblance of all pairs of rows in each draw [n, S]."""
-        at_once = max(1, _PAIRS_AT_ONCE // max(1, drawn.shape[1] ** 2))
+        left, right = np.triu_indices(drawn.shape[1], 1)
+        at_once = max(1, _PAIRS_AT_ONCE // max(1, len(left)))
+        every, size = self._alike.reshape(-1), len(self._alike)
         sums = np.empty(len(drawn))
         for start in range(0, len(drawn), at_once):
             rows = drawn[start : start + at_once]
-            pairs = self._alike[rows[:, :, None], rows[:, None, :]].astype(np.float64)
-            sums[start : start + at_once] = pairs.sum(axis=(1, 2))
-            sums[start : start + at_once] -= np.trace(pairs, axis1=1, axis2=2)
+            pairs = every.take(rows[:, left] * size + rows[:, right])
+            sums[start : start + at_once] = 2 * pairs.sum(axis=1, dtype=np.float64)
         return sums
 
 
@@ -139,7 +139,7 @@ def _spaced(counts: Sequence[int]) -> list[int]:
     return [int(number) for number in np.linspace(0, len(counts) - 1, most)]
 
 
-def core(vectors: _Vectors) -> tuple[int, list[int]]:
+def core(vectors: Vectors) -> tuple[int, list[int]]:
     """Find the row of vectors [n, d] that the others resemble most, and the rows like it.
 
     The row itself is among them. The first of equal ones; -1 and none where no two are alike.

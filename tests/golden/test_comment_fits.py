@@ -67,8 +67,8 @@ def test_a_report_of_any_size_leaves_the_worst(warnings, size, problems):
     lines = [f"{number} {'w' * size}" for number in range(warnings)]
     view = replace(
         VIEW,
-        warnings=[Text(lines=[line], form=Style.WARNING) for line in lines],
-        remarks=[Text(lines=["r" * size] * problems, form=Style.NOTE)],
+        warnings=[Text(lines=[line], style=Style.WARNING) for line in lines],
+        remarks=[Text(lines=["r" * size] * problems, style=Style.NOTE)],
     )
     text = report.pull_request_comment(view, notes_of(3, 1, 1, 1, 50), report_url=URL)
     assert length(text) <= COMMENT_LIMIT

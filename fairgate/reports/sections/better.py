@@ -46,7 +46,7 @@ def improvements_of(material: Material) -> Improvements:
         return Improvements()
     if is_unchanged(material):
         return Improvements(is_unchanged=True)
-    better = improvements(material)
+    better = better_values(material)
     return Improvements(list(better.values()), improved=list(better))
 
 
@@ -70,7 +70,7 @@ def is_unchanged(material: Material) -> bool:
     return bool(material.run.tables)
 
 
-def improvements(material: Material) -> dict[Slice, Words]:
+def better_values(material: Material) -> dict[Slice, Words]:
     """Return the values that are better by more than chance, identities first, in words.
 
     By the gate's own evidence: the range of a rule's change or, of identities that no rule

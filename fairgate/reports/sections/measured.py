@@ -134,7 +134,7 @@ def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Bl
         if item.suite == suite
     ]
     if sentences:
-        yield blocks.Text(lines=sentences, form=blocks.Style.LIST)
+        yield blocks.Text(lines=sentences, style=blocks.Style.LIST)
     if attribution:
         yield blocks.RangeChart(
             label=f"Changed answers by path{f' {position}' if position > 1 else ''}",
@@ -288,7 +288,7 @@ def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]
     )
     cautions = list(_cautions(suite))
     if cautions:
-        yield blocks.Text(lines=cautions, form=blocks.Style.NOTE)
+        yield blocks.Text(lines=cautions, style=blocks.Style.NOTE)
     scale = (
         "Diff-Bias × 100, ambiguous / disambiguated context: 0 is unbiased, 100 always the "
         "stereotype, −100 always against it."

@@ -244,7 +244,7 @@ def _of_suite(material: Material, suite: str, place: int) -> Iterator[blocks.Blo
         most=_SHOWN,
     )
     if left := list(_left_out(material, suite)):
-        yield blocks.Text(lines=left, form=blocks.Style.NOTE)
+        yield blocks.Text(lines=left, style=blocks.Style.NOTE)
 
 
 def _cells(values: list[float | None], there: list[tuple[str, str]]) -> list[blocks.Inline]:

@@ -207,7 +207,7 @@ def told(material: Material) -> Iterator[blocks.Section]:
     for number, ((suite, category, identity), failures) in enumerate(by_identity.items()):
         if number == _MOST_IDENTITIES:
             rest = figures.count(len(by_identity) - number, "other identity", "other identities")
-            contents.append(blocks.Text(lines=[f"{rest} in `run.json`."], form=blocks.Style.SMALL))
+            contents.append(blocks.Text(lines=[f"{rest} in `run.json`."], style=blocks.Style.SMALL))
             break
         contents += _of_identity(material, Told(material, suite, category, identity), failures)
     if contents:
@@ -229,7 +229,7 @@ def _of_identity(
          "; neutral phrases ", figure(f"{100 * (term.neutral or 0.0):.1f} %"), "."]
         for rule, term in failures
     ]  # fmt: skip
-    yield blocks.Text(lines=lines, form=blocks.Style.LIST)
+    yield blocks.Text(lines=lines, style=blocks.Style.LIST)
     if texts := own.recurring[:_MOST_SENTENCES]:
         yield blocks.Table(
             label=f"Sentences that recur for {own.term}",

@@ -397,13 +397,13 @@ def accept_command(material: Material) -> str:
 
 def reproduce(material: Material) -> Iterator[Section]:
     """Yield the commands that make this run again, and that accept it."""
-    parts = [blocks.Text(lines=[run_command(material)], form=blocks.Style.COMMAND)]
+    parts = [blocks.Text(lines=[run_command(material)], style=blocks.Style.COMMAND)]
     if accept := accept_command(material):
         first = material.result.overlap is None
         words = "Make it the first baseline:" if first else "Accept it as the new baseline:"
         parts += [
             blocks.Text(lines=[words]),
-            blocks.Text(lines=[accept], form=blocks.Style.COMMAND),
+            blocks.Text(lines=[accept], style=blocks.Style.COMMAND),
         ]
     yield Section(id="reproduce", title="Reproduce", blocks=parts, in_comment=False, worth=100)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -320,6 +320,15 @@ def _read(member: PoolAnswer, repeat: int) -> AnswerText:
     return read_text(member.responses[repeat], _noun_phrase(member))
 
 
+def sentence_vectors(of_answers: Iterable[str], vectors: VectorsOf) -> dict[str, _Vectors] | None:
+    """Embed each sentence once; None where nothing embeds them."""
+    every = list(dict.fromkeys(of_answers))
+    if not every:
+        return {}
+    embedded = vectors([Document(id=None, text=sentence) for sentence in every])
+    return None if embedded is None else dict(zip(every, embedded, strict=True))
+
+
 def _read_pools(
     pools: Sequence[Pool], vectors: VectorsOf
 ) -> Iterator[tuple[Pool, list[tuple[dict[str, float | Reason], _Vectors | None]]]]:
@@ -328,9 +337,7 @@ def _read_pools(
     spoken = [s for of in texts for members in of for _, m in members for s in m.text.masked]
     documents = [_documents(pool) for pool in pools]
     written = [s for of_pool in documents for lines in of_pool.values() for s in lines]
-    every = list(dict.fromkeys([*spoken, *written]))
-    embedded = vectors([Document(id=None, text=each) for each in every]) if every else None
-    at = {} if embedded is None else dict(zip(every, embedded, strict=True))
+    at = sentence_vectors([*spoken, *written], vectors) or {}
     for pool, of_pool, lines in zip(pools, texts, documents, strict=True):
         several: list[list[tuple[dict[str, float | Reason], _Vectors | None]]] = [
             [] for _ in pool.members
@@ -496,17 +503,15 @@ def readings_between(text: AnswerText, other: AnswerText, at: Mapping[str, _Vect
         HANDED_OFF: text.handed_off != other.handed_off,
         ADDRESSES_IDENTITY: text.addressed != other.addressed,
     }
-    if own != beside:
-        empty = not (own and beside)
-        near = None
-        if not empty:
-            left, right = (np.stack([at[sentence] for sentence in some]) for some in (own, beside))
-            near = np.round((left @ right.T).astype(np.float64), 4)
-        for name, axis, is_there in ((STRANGE, 1, own), (MISSING, 0, beside)):
-            if near is not None:
-                differing[name] = bool((1 - near.max(axis=axis)).max() > STRANGE_FROM)
-            else:
-                differing[name] = bool(is_there)
+    if own == beside:
+        differing |= {STRANGE: False, MISSING: False}
+    elif not (own and beside):
+        differing |= {STRANGE: bool(own), MISSING: bool(beside)}
+    else:
+        left, right = (np.stack([at[sentence] for sentence in some]) for some in (own, beside))
+        far = 1 - np.round((left @ right.T).astype(np.float64), 4)
+        for name, axis in ((STRANGE, 1), (MISSING, 0)):
+            differing[name] = bool(far.min(axis=axis).max() > STRANGE_FROM)
     return [name for name, differs in differing.items() if differs]
 
 

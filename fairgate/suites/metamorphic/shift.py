@@ -18,7 +18,12 @@ from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.oracles.text import spoken
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, exposures_of
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
-from fairgate.suites.metamorphic.sentences import AnswerText, read_text, readings_between
+from fairgate.suites.metamorphic.sentences import (
+    AnswerText,
+    read_text,
+    readings_between,
+    sentence_vectors,
+)
 from fairgate.suites.readings import Readings
 
 if TYPE_CHECKING:
@@ -115,11 +120,9 @@ def _in_sentences(
     if not suite.policy.reads_sentences:
         return None
     pairs = [texts_beside(suite, unit, executions) for unit in units]
-    every = dict.fromkeys(
-        sentence for pair in pairs for texts in pair for text in texts for sentence in text.masked
-    )
-    embedded = vectors([Document(id=None, text=each) for each in every]) if every else None
-    at = {} if embedded is None else dict(zip(every, embedded, strict=True))
+    texts = (text for pair in pairs for of_system in pair for text in of_system)
+    embedded = sentence_vectors((line for text in texts for line in text.masked), vectors)
+    at = embedded or {}
     claims: list[Claim] = []
     for own, other in pairs:
         if not own or not other:
