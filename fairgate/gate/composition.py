@@ -107,6 +107,7 @@ class Composition:
             team=team,
         )
         self._resources.questions = lambda: loaded.questions
+        self._resources.cases = lambda: loaded.plan.cases
         root = runtime.under_test.root
         deciding = (one.name for one in named_in(loaded.policy) if not one.is_under_test)
         self._resources.not_code = {

@@ -25,6 +25,7 @@ from fairgate.io.tables import capped, file_sha256, read_json_objects, read_whol
 from fairgate.io.tables import read_rows as read_table
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.recorded import RowPaths
+from fairgate.systems.recorded_answers import folded_question, require_one_instruction
 
 OTLP = "otlp"
 """Traces with OpenInference's attributes, which have no rows."""
@@ -54,46 +55,71 @@ TOOLS = {
 class RowAnswers:
     """Replies by the text of their question."""
 
+    path: str
     replies: Mapping[str, Reply]
+    """By the folded question."""
     fingerprint: str
     notices: tuple[str, ...] = ()
     """What of the file answers nothing."""
 
     def names(self, cases: Sequence[Case]) -> list[str]:
         """List by what rows name the questions of cases: by their text."""
-        return [case.query for case in cases]
+        return [folded_question(case.query) for case in cases]
 
     def unasked(self, cases: Sequence[Case]) -> list[str]:
         """List the questions of rows that no case asks."""
-        asked = {text for case in cases for text in _asked(case)}
+        asked = {folded_question(text) for case in cases for text in _asked(case)}
         return [question for question in self.replies if question not in asked]
 
     def sources_of(self, names: Iterable[str]) -> Iterable[str]:
         """List what rows are about: each is a question."""
         return names
 
-    def untied(self, plan: str) -> str:
+    def untied(self, plan: str, cases: Iterable[Case]) -> str:
         """Return nothing: every row tells its question."""
-        del plan
+        del plan, cases
         return ""
 
     def require_same_questions(self, cases: Iterable[Case]) -> None:
-        """Do nothing: a row is found by its question."""
+        """Raise DataError where a row tells a text alone that is asked with several instructions.
+
+        Else a row is found by its question.
+        """
+        shared = (
+            (name, case)
+            for case in cases
+            if not _is_told_apart(case)
+            and (name := self._name_of(case)) is not None
+            and name != folded_question(prompt_alone(case))
+        )
+        require_one_instruction(
+            self.path, shared, "the `prompt` of `fairgate plan` as the question of each row"
+        )
 
     def answer(self, case: Case) -> Execution | None:
         """Return the answer to a case; None for what no row asks, and what it cannot tell apart."""
-        if case.repeat or case.documents_of is not None or case.changed is not None or case.before:
+        name = None if _is_told_apart(case) else self._name_of(case)
+        if name is None:
             return None
-        for question in _asked(case):
-            if (reply := self.replies.get(question)) is not None:
-                documents, answer = reply.documents, reply.answer
-                return Execution(case.key, case.suite, documents, answer, options=case.options)
-        return None
+        reply = self.replies[name]
+        return Execution(case.key, case.suite, reply.documents, reply.answer, options=case.options)
+
+    def _name_of(self, case: Case) -> str | None:
+        """Return the question of a case's row: its prompt, else its text."""
+        names = map(folded_question, _asked(case))
+        return next((name for name in names if name in self.replies), None)
+
+
+def _is_told_apart(case: Case) -> bool:
+    """Return whether a case differs from others in what no row tells."""
+    return bool(
+        case.repeat or case.documents_of is not None or case.changed is not None or case.before
+    )
 
 
 def _asked(case: Case) -> tuple[str, str, str]:
-    """Give the texts by which the row of a case is found."""
-    return case.query, case.text or case.query, prompt_alone(case)
+    """Give the texts by which the row of a case is found, the one that says most first."""
+    return prompt_alone(case), case.text or case.query, case.query
 
 
 def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
@@ -106,8 +132,9 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     replies: dict[str, Reply] = {}
     places: dict[str, str] = {}
     for location, question, reply in answered:
-        first = places.setdefault(question, location)
-        if replies.setdefault(question, reply) != reply:
+        name = folded_question(question)
+        first = places.setdefault(name, location)
+        if replies.setdefault(name, reply) != reply:
             raise DataError(
                 f"{location}: the question {quoted(question)} was answered differently at {first}; "
                 "expected one answer a question: remove one of the two"
@@ -115,7 +142,7 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     if not replies:
         problem = notices[0] if notices else f"{path}: is empty; expected a JSON object a question"
         raise DataError(problem)
-    return RowAnswers(replies, file_sha256(str(path)), tuple(notices))
+    return RowAnswers(str(path), replies, file_sha256(str(path)), tuple(notices))
 
 
 def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Reply]]:

@@ -104,7 +104,8 @@ class RecordedPolicy(SystemKind):
 
         def read() -> Recording:
             recording = self._recording(resources)
-            recording.untied(resources.questions())  # refuses what was written for other questions
+            # Refuses what was written for other questions.
+            recording.untied(resources.questions(), resources.cases())
             resources.collect(list(recording.notices))
             return recording
 
@@ -114,7 +115,7 @@ class RecordedPolicy(SystemKind):
     def footnotes(self, resources: Resources) -> Iterator[str]:
         """Yield that nothing ties answers to questions, where nothing does."""
         try:
-            untied = self._recording(resources).untied(resources.questions())
+            untied = self._recording(resources).untied(resources.questions(), resources.cases())
         except DataError:
             return  # raised where it is asked
         if untied:
@@ -151,7 +152,8 @@ class RecordedPolicy(SystemKind):
             from fairgate.systems.recorded_answers import questions_hash
 
             try:
-                covered += filter(None, [recording.untied(questions_hash(plan.cases))])
+                untied = recording.untied(questions_hash(plan.cases), plan.cases)
+                covered += filter(None, [untied])
                 recording.require_same_questions(plan.cases)
             except DataError as error:
                 yield Finding(place=("recorded",), sentence=str(error))

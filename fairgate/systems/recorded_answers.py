@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -18,7 +19,12 @@ from typing import Any, NamedTuple
 from fairgate.domain.cases import TURNS, Case, source_of
 from fairgate.domain.degrees import Degrees, degrees_from
 from fairgate.domain.errors import DataError
-from fairgate.domain.executions import Document, Execution, SharedDocuments
+from fairgate.domain.executions import (
+    CorpusDocument,
+    Document,
+    Execution,
+    SharedDocuments,
+)
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.tables import (
     MAX_TEXT_CHARACTERS,
@@ -39,10 +45,17 @@ _Name = str | tuple[str, str]
 _FIELDS = ("key", "response", "documents", "options", "suite", "margin", "degrees", "at_most")
 _PLAN_FIELDS = (PLAN, "wave", "query", "before", "prompt", "instruction", "labels", "changed")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
-_TELLING = ("query", "prompt")
-"""Fields of which one at least tells a line's question."""
-_UNLIKE = 0
-"""Hash of a told question that is compared part by part."""
+_TYING = ("query", "prompt")
+"""Fields of which one at least ties a line to its question."""
+_PARTS = ("before", "changed", "instruction")
+"""Fields that tell a part of a question: what is told counts, and ties nothing by itself."""
+_TIED, _WITH_BEFORE, _WITH_CHANGED = 1, 2, 4
+"""What a line tells that is compared part by part; a hash instead where it is query and prompt."""
+_ALL = _TIED | _WITH_BEFORE | _WITH_CHANGED
+_INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200b"))
+_BEFORE_TEXT = r"""(?:^|[\n:>\]"'“‘„«*#`])\s*"""  # noqa: RUF001 -- quotation marks
+_AFTER_TEXT = r"""\s*(?:$|[\n<\["'”’»*#`]|\w+:)"""
+"""What stands around the text in a prompt: ends of lines, marks, labels such as `Answer:`."""
 _NAMED = 3
 """Answers to other questions that are named."""
 _as_json = json.JSONEncoder().encode
@@ -120,11 +133,12 @@ def line_from(
         raise DataError(
             f"{location}: no `response`; expected the answer as text, empty if there is none"
         )
+    _check_question(record, location)
     answer = RecordedAnswer(
         response=_text(record, "response", location),
         documents=_documents(record.get("documents"), location, seen),
         margin=_number(record.get("margin"), f"{location}: margin"),
-        options=_options(record.get("options"), location),
+        options=_texts(record, "options", location),
         degrees=_degrees(record, location),
     )
     return _text(record, "suite", location) or "", key, answer
@@ -144,12 +158,25 @@ def _text(record: Mapping[str, Any], field: str, location: str) -> str | None:
     return None if value is None else checked_text(value, location, field)
 
 
-def _options(value: object, location: str) -> tuple[str, ...]:
+def _check_question(record: Mapping[str, Any], location: str) -> None:
+    """Raise DataError where what a line tells of its question is of another type than a plan's."""
+    for field in (*_TYING, "instruction"):
+        _text(record, field, location)
+    _texts(record, "before", location)
+    changed = record.get("changed")
+    if changed is not None and not isinstance(changed, dict):
+        raise DataError(
+            f"{location}: changed is {capped(changed)}; expected an object with id and text or null"
+        )
+
+
+def _texts(record: Mapping[str, Any], field: str, location: str) -> tuple[str, ...]:
+    value = record.get(field)
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise DataError(f"{location}: options is {capped(value)}; expected a list of texts or null")
-    return tuple(checked_text(option, location, f"options[{i}]") for i, option in enumerate(value))
+        raise DataError(f"{location}: {field} is {capped(value)}; expected a list of texts or null")
+    return tuple(checked_text(text, location, f"{field}[{i}]") for i, text in enumerate(value))
 
 
 def _degrees(record: Mapping[str, Any], location: str) -> Degrees | None:
@@ -221,15 +248,23 @@ def _question_line(key: str, case: Case) -> str:
     )
 
 
-def _hash_told(record: Mapping[str, Any]) -> int | None:
-    """Return a hash of the question that a line tells; None where it tells none."""
-    query, prompt = (record.get(field) for field in _TELLING)
-    if query is None and prompt is None:
-        return None
-    if not isinstance(query, str | None) or not isinstance(prompt, str | None):
-        return _UNLIKE
-    has_more = record.get("before") or record.get("changed")
-    return _UNLIKE if has_more else hash((query, prompt))
+def _told_by(record: Mapping[str, Any]) -> int | None:
+    """Return a hash of the query and prompt that a line tells, where it tells nothing else.
+
+    Else which parts it tells; None where it tells none.
+    """
+    query, prompt = (record.get(field) for field in _TYING)
+    is_tied = query is not None or prompt is not None
+    told = [record.get(field) is not None for field in _PARTS]
+    if not any(told):
+        return hash((query, prompt)) if is_tied else None
+    has_before, has_changed, *_ = told
+    return is_tied * _TIED | has_before * _WITH_BEFORE | has_changed * _WITH_CHANGED
+
+
+def _parts_of(told: int) -> int:
+    """Return which parts a line tells."""
+    return told if 0 <= told <= _ALL else _TIED
 
 
 def _is_told_alike(told: int, case: Case) -> bool:
@@ -245,27 +280,72 @@ def _is_told_alike(told: int, case: Case) -> bool:
 def _difference(record: Mapping[str, Any], case: Case) -> tuple[str, str] | None:
     """Return a line's own question and the case's where they differ, else None.
 
-    White space counts alike. A prompt may be a longer one, which holds instruction and text.
+    White space and Unicode's ways to write a letter count alike. A prompt may be a longer one,
+    which holds instruction and text.
     """
-    query, prompt, before = (record.get(name) for name in ("query", "prompt", "before"))
-    if isinstance(query, str) and _folded(query) != _folded(case.query):
-        return query, case.query
-    if isinstance(prompt, str) and prompt != (whole := prompt_alone(case)):
-        told, text = _folded(prompt), _folded(case.text or case.query)
-        holds_all = text in told and _folded(case.instruction) in told
-        if told != _folded(whole) and not holds_all:
-            return prompt, whole
-    if isinstance(before, list) and tuple(before) != case.before:
-        return TURNS.join(map(str, before)), TURNS.join(case.before)
-    if isinstance(changed := record.get("changed"), dict):
-        planned = "no changed document" if case.changed is None else case.changed.text
-        if changed.get("text") != planned:
-            return str(changed.get("text")), planned
+    query, prompt = (record.get(name) for name in _TYING)
+    if prompt is not None and not _is_prompt_of(prompt, case, is_tied=query is not None):
+        return prompt, prompt_alone(case)
+    for told, planned in _told_beside(record, case):
+        if told is not None and folded_question(told) != folded_question(planned):
+            return told, planned
     return None
 
 
-def _folded(text: str) -> str:
-    return " ".join(text.split())
+def _told_beside(record: Mapping[str, Any], case: Case) -> Iterator[tuple[str | None, str]]:
+    """Yield each part of a question that a line can tell, but the prompt, with the case's own."""
+    yield record.get("query"), case.query
+    yield record.get("instruction"), case.instruction
+    before, changed = record.get("before"), record.get("changed")
+    if before is not None:
+        yield TURNS.join(before), TURNS.join(case.before)
+    if changed is not None:
+        none = CorpusDocument(id="", text="no changed document")
+        planned = case.changed or none
+        yield str(changed.get("text")), planned.text
+        yield str(changed.get("id")), planned.id
+
+
+def _is_prompt_of(prompt: str, case: Case, *, is_tied: bool) -> bool:
+    """Return whether a prompt is the case's own, or a longer one with its instruction and text.
+
+    Where nothing else ties a line to its question, the text must stand apart in the prompt: the
+    text of a source that was cut is a part of what stood there before.
+    """
+    if folded_question(prompt) == folded_question(prompt_alone(case)):
+        return True
+    instruction, text = (_pattern(part) for part in (case.instruction, case.text or case.query))
+    told = unicodedata.normalize("NFC", prompt).translate(_INVISIBLE)
+    rest, count = re.subn(instruction, "\n", told) if instruction else (told, 1)
+    if is_tied:
+        return bool(count) and re.search(text, told) is not None
+    return bool(count) and re.search(f"{_BEFORE_TEXT}{text}{_AFTER_TEXT}", rest) is not None
+
+
+def _pattern(text: str) -> str:
+    """Return a pattern of a text in which all white space counts alike."""
+    return r"\s+".join(map(re.escape, folded_question(text).split()))
+
+
+def require_one_instruction(path: str, cases: Iterable[tuple[str, Case]], expected: str) -> None:
+    """Raise DataError where cases that one answer of a file is for have different instructions.
+
+    `cases` come with the name of their answer; `expected` is what would tell them apart.
+    """
+    instructions: dict[str, str] = {}
+    for name, case in cases:
+        first = instructions.setdefault(name, case.instruction)
+        if first != case.instruction:
+            raise DataError(
+                f"{path}: {quoted(name)} is asked with the instructions {quoted(first)} and "
+                f"{quoted(case.instruction)}, and the file does not say which of them it answers; "
+                f"expected {expected}"
+            )
+
+
+def folded_question(text: str) -> str:
+    """Question in the form in which two of them are compared: NFC, with white space as one."""
+    return " ".join(unicodedata.normalize("NFC", text).translate(_INVISIBLE).split())
 
 
 class RecordedAnswers:
@@ -283,7 +363,7 @@ class RecordedAnswers:
     ) -> None:
         """Hold answers by key, those of lines for one suite by `(suite, key)`.
 
-        `told` has the hash of the question that a line tells, where one does (`_hash_told`);
+        `told` has the hash of the question that a line tells, where one does (`_told_by`);
         `plans` are the hashes of plans in the file.
         """
         self.path = path
@@ -329,14 +409,22 @@ class RecordedAnswers:
             return own
         return case.key if case.key in self._answers else None
 
-    def untied(self, plan: str) -> str:
+    def untied(self, plan: str, cases: Iterable[Case]) -> str:
         """Return a sentence where nothing shows what the answers answer; empty where all do.
 
-        `plan` is the hash of the questions that are put to it, empty where it is not known. Raises
-        DataError where the file was written for other ones.
+        `plan` is the hash of the questions that are put to it, empty where it is not known;
+        `cases` ask them. Raises DataError where the file was written for other ones.
         """
-        untold = len(self._answers) - len(self._told)
-        if not untold or (plan and self._plans == {plan}):
+        if plan and self._plans == {plan}:
+            return ""
+        parts = {name: _parts_of(told) for name, told in self._told.items()}
+        tied = {name for name, told in parts.items() if told & _TIED}
+        for case in cases:
+            needed = bool(case.before) * _WITH_BEFORE | (case.changed is not None) * _WITH_CHANGED
+            if needed and (name := self._name_of(case)) in tied and needed & ~parts[name]:
+                tied.remove(name)
+        untold = len(self._answers) - len(tied)
+        if not untold:
             return ""
         lines = f"{untold:,} of {len(self._answers):,} lines"
         if plan and self._plans:
@@ -349,14 +437,21 @@ class RecordedAnswers:
         return (
             f"nothing ties {lines} of the recorded answers to their questions: where a source has "
             "another text now, the answer to its old one counts. Keep the `query` of the lines of "
-            "`fairgate plan`, or the `plan` of its first one"
+            "`fairgate plan`, and their `before` and `changed` where they have some, or the `plan` "
+            "of its first one"
         )
 
     def require_same_questions(self, cases: Iterable[Case]) -> None:
         """Raise DataError that counts and names the lines that tell another question than a case.
 
-        The file is read again where a line does not tell the very same.
+        Also where a line without a suite is one answer to several instructions. The file is read
+        again where a line does not tell the very same.
         """
+        cases = list(cases)
+        shared = ((str(name), case) for case in cases if (name := self._name_of(case)) == case.key)
+        require_one_instruction(
+            self.path, shared, "a `suite` in each line, as in those of `fairgate plan`"
+        )
         wanted: dict[_Name, list[Case]] = {}
         for case in cases if self._told else ():
             name = self._name_of(case)
@@ -382,7 +477,7 @@ class RecordedAnswers:
     ) -> Iterator[tuple[str, int, tuple[str, str]]]:
         """Yield the key of each line that tells another question, with its number and both."""
         for line, record in read_json_objects(self.path):
-            if not any(isinstance(record.get(field), str) for field in _TELLING):
+            if _told_by(record) is None:
                 continue
             key, suite = record.get("key"), record.get("suite")
             name = (str(suite), str(key)) if suite else str(key)
@@ -410,7 +505,7 @@ def read_recorded(path: str) -> RecordedAnswers:
             if record is None:
                 continue
             line = line_from(record, f"{path}:{number}", seen)
-            question = _hash_told(record)
+            question = _told_by(record)
             if record.get(PLAN) is not None:
                 plans.add(checked_text(record[PLAN], f"{path}:{number}", PLAN)[:64])
             if (
@@ -420,7 +515,7 @@ def read_recorded(path: str) -> RecordedAnswers:
         suite, key, answer = line
         name = (suite, key) if suite else key
         if question is not None and told.setdefault(name, question) != question:
-            told[name] = _UNLIKE
+            told[name] = _parts_of(told[name]) & _parts_of(question)
         first = answers.setdefault(name, answer)
         if first is not answer and first != answer:
             raise DataError(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Runtime, Team
 from fairgate.domain.schema import Role
@@ -56,6 +57,8 @@ class Resources:
         """The workers that ask models; None: this process does."""
         self.questions: Callable[[], str] = str
         """Returns the hash of the run's questions; empty where they are not all of a plan's."""
+        self.cases: Callable[[], Sequence[Case]] = tuple
+        """Returns what the run asks at first."""
         self.not_code: Collection[Path] = ()
         """Files of the checkout whose changes leave the system as it is, by resolved path."""
         self.reuses = False
@@ -89,7 +92,8 @@ class Resources:
             suite_retrievers=suite_retrievers,
             suites_under_test=suites_under_test,
         )
-        other.questions, other.not_code = self.questions, self.not_code
+        other.questions, other.cases = self.questions, self.cases
+        other.not_code = self.not_code
         other._first = self
         other._notices = self._notices
         return other

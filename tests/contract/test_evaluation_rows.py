@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from contract.conftest import NO_RETRIEVAL
+from contract.test_recorded_questions import WAYS
 from fakes.rag_app import reply
 from ruamel.yaml import YAML
 
@@ -110,6 +111,39 @@ def test_a_question_that_no_row_asks_is_no_verdict_and_check_counts(place, rows)
     assert place.gate(system, **TEXTS) == 5
     assert place.call("check", "app.yaml") == 0, place.err
     assert "137 of 138 questions answered; first missing: 's0'" in place.out
+
+
+def test_a_question_is_found_in_whatever_way_it_was_written(place, rows):
+    (place.root / "sources.jsonl").write_text(
+        "".join(f'{{"id": "s{n}", "text": "Café number {n} is fine."}}\n' for n in range(6)),
+        encoding="utf-8",
+    )
+    system, found = rows("ragas")
+    for way, write in WAYS.items():
+        put(place, [{**row, "user_input": write(row["user_input"])} for row in found])
+        assert place.gate(system, **TEXTS) == 0, (way, place.err)
+
+
+def test_a_row_answers_no_second_instruction(place, rows):
+    """Two suites put the same texts with other instructions: a row that tells the text is neither."""
+    system, found = rows("ragas")
+    suite = "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender]}\n"
+    both = {
+        **TEXTS,
+        suite: suite + suite.replace("id: s", "id: t").replace("sentiment", "toxicity"),
+    }
+    assert place.gate(system, **both) == 4
+    words = "is asked with the instructions 'What is the sentiment"
+    assert words in place.err
+    assert place.call("check", "app.yaml") == 2
+    assert words in place.err
+    assert place.call("plan", "app.yaml") == 0, place.err
+    asked = [*map(json.loads, place.out.splitlines())]
+    put(place, [{**found[0], "user_input": row["prompt"],
+                 "response": "positive" if row["suite"] == "s" else "not toxic"}
+                for row in asked])  # fmt: skip
+    assert place.gate(system, **both) in (0, 5), place.err
+    assert len(place.executions()) == 2 * 138
 
 
 @pytest.mark.parametrize("form", FORMS)

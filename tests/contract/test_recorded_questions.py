@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import unicodedata
 
 import pytest
 
@@ -22,6 +23,7 @@ OTHERS = {
     "instruction": CASE._replace(instruction="Toxic or not?"),
     "before": CASE._replace(before=("Goodbye",)),
     "changed": CASE._replace(changed=CorpusDocument(id="d", text="Another document.")),
+    "changed id": CASE._replace(changed=CorpusDocument(id="e", text="A document.")),
     "changed away": CASE._replace(changed=None),
 }
 
@@ -29,7 +31,8 @@ OTHERS = {
 def line(case, *told):
     said = {
         "query": case.query, "prompt": prompt_alone(case), "before": list(case.before),
-        "changed": {"id": "d", "text": case.changed.text},
+        "changed": case.changed and {"id": "d", "text": case.changed.text},
+        "instruction": case.instruction,
     }  # fmt: skip
     return {"key": case.key, "response": "positive", **{name: said[name] for name in told}}
 
@@ -50,16 +53,14 @@ def is_same(tmp_path, record, case):
 
 
 TELLS = {"query": {"query"}, "prompt": {"text", "instruction"}, "before": {"before"},
-         "changed": {"changed", "changed away"}}  # fmt: skip
+         "changed": {"changed", "changed id", "changed away"}, "instruction": {"instruction"}}  # fmt: skip
 
 
 def test_every_part_of_a_question_that_a_line_tells_counts(tmp_path):
-    """Whatever parts a line tells with the query or prompt: those that differ are found."""
+    """Whatever parts a line tells, with the query or prompt or alone: those that differ are found."""
     wrong = []
-    for number in range(1, 5):
+    for number in range(1, len(TELLS) + 1):
         for told in itertools.combinations(TELLS, number):
-            if not {"query", "prompt"} & set(told):
-                continue
             record = line(CASE, *told)
             if not is_same(tmp_path, record, CASE):
                 wrong.append((told, "the same"))
@@ -70,15 +71,106 @@ def test_every_part_of_a_question_that_a_line_tells_counts(tmp_path):
     assert not wrong
 
 
+WAYS = {
+    "line ends": lambda text: f" {text}\r\n",
+    "spaces that do not break": lambda text: text.replace(" ", "\u00a0"),
+    "letters in parts": lambda text: unicodedata.normalize("NFD", text),
+    "a byte-order mark": lambda text: f"\ufeff{text}",
+    "an invisible space": lambda text: f"{text}\u200b",
+    "two spaces": lambda text: text.replace(" ", "  "),
+}
+
+
 def test_what_is_no_other_question_is_none(tmp_path):
+    case = CASE._replace(query='"Café, fine."', text='"Café, fine." Say.')
+    told = line(case, *TELLS)
     alike = {
-        "white space": line(CASE, "query") | {"query": ' "Fine."\r\n'},
-        "documents in the prompt": line(CASE, "prompt")
-        | {"prompt": f"{CASE.instruction}\n\nDocuments:\n[1] x\n\n{CASE.text}\nAnswer:"},
-        "nothing told": line(CASE),
-        "null": line(CASE) | {"query": None, "prompt": None},
+        "documents in the prompt": told
+        | {"prompt": f"{case.instruction}\n\nDocuments:\n[1] x\n\n{case.text}\nAnswer:"},
+        "nothing told": line(case),
+        "null": dict.fromkeys(TELLS) | line(case),
     }
-    assert not [name for name, record in alike.items() if not is_same(tmp_path, record, CASE)]
+    for way, write in WAYS.items():
+        alike |= {f"{name}: {way}": told | {name: write(told[name])}
+                  for name in ("query", "prompt", "instruction")}  # fmt: skip
+        alike[f"before: {way}"] = told | {"before": [*map(write, told["before"])]}
+    assert not [name for name, record in alike.items() if not is_same(tmp_path, record, case)]
+
+
+FRAMES = ("{i}\n\n{t}\nAnswer:", "{i}\n\n{t}", "{t}\n{i}", "{i} Text: {t} Answer:", "<s>{i} <t>{t}</t>",
+          '{i}\n"{t}"', "Review: {t} {i}", "{i}\n\nDocuments:\n[1] x\n\n{t}\nAnswer:", "## {i}\n{t}")  # fmt: skip
+
+
+def test_a_text_that_was_cut_is_another_one_in_whatever_prompt(tmp_path):
+    """Where a line tells its prompt alone, what is left of a text is not taken for it."""
+    case = CASE._replace(
+        text="The food is good.", query="The food is good.", before=(), changed=None
+    )
+    wrong = []
+    for frame in FRAMES:
+        for said in (
+            "{}",
+            "I doubt that. {}",
+            "Nobody says that {}",
+            "{} Not at all.",
+            "{} And cheap.",
+        ):
+            record = line(case) | {
+                "prompt": frame.format(i=case.instruction, t=said.format(case.text))
+            }
+            if is_same(tmp_path, record, case) != (said == "{}"):
+                wrong.append((frame, said))
+    assert not wrong
+
+
+@pytest.mark.parametrize(("field", "value"), [
+    ("query", 3), ("query", ["a"]), ("prompt", [{"role": "user", "content": "a"}]), ("instruction", 1),
+    ("before", "Hello"), ("before", [1]), ("changed", "d"),
+])  # fmt: skip
+def test_what_a_line_tells_in_another_type_is_refused_with_its_line(tmp_path, field, value):
+    (tmp_path / "a.jsonl").write_text(json.dumps(line(CASE) | {field: value}) + "\n")
+    with pytest.raises(DataError, match=rf"a\.jsonl:1: .*{field}.*expected"):
+        read_recorded(str(tmp_path / "a.jsonl"))
+
+
+def test_a_line_without_the_turns_or_document_of_its_case_ties_nothing(tmp_path):
+    """Which of two follow-ups it answers is told by them alone: the query is the same."""
+    turns, document = CASE._replace(changed=None), CASE._replace(before=())
+    wrong = []
+    for case, part in ((turns, "before"), (document, "changed"), (CASE, "both")):
+        for told in ({"query"}, {"query", "before"}, {"query", "changed"}, {*TELLS}, {"before"}):
+            known = CASE._replace(before=("Hello",), changed=CASE.changed)
+            (tmp_path / "a.jsonl").write_text(json.dumps(line(known, *told)) + "\n")
+            sentence = read_recorded(str(tmp_path / "a.jsonl")).untied("", [case])
+            needed = {"query", *({part} if part != "both" else {"before", "changed"})}
+            if bool(sentence) == (needed <= told):
+                wrong.append((part, told, sentence))
+    assert not wrong
+
+
+def test_a_line_without_a_suite_answers_no_second_instruction(tmp_path):
+    """And with one, or where the suites ask alike, it answers all that it is for."""
+    other = CASE._replace(suite="y", instruction="Toxic or not?")
+    alike, repeated = CASE._replace(suite="y"), CASE._replace(key="t", instruction="Else?")
+    both = [line(CASE, "query") | {"suite": "x"}, line(other, "query") | {"suite": "y"}]
+    wrong = []
+    for lines, cases, is_refused in (
+        ([line(CASE, "query")], [CASE, other], True),
+        ([line(CASE)], [CASE, other], True),
+        ([line(CASE), both[1]], [CASE, other], False),
+        (both, [CASE, other], False),
+        ([line(CASE, "query")], [CASE, alike], False),
+        ([line(CASE), {"key": "t", "response": ""}], [CASE, repeated], False),
+    ):
+        (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+        try:
+            read_recorded(str(tmp_path / "a.jsonl")).require_same_questions(cases)
+            refused = ""
+        except DataError as error:
+            refused = str(error)
+        if ("does not say which of them it answers" in refused) != is_refused:
+            wrong.append((lines, refused))
+    assert not wrong
 
 
 def test_the_hash_of_questions_is_of_what_is_asked_alone():
