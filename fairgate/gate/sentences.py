@@ -15,9 +15,9 @@ from fairgate.policy.schema import GatePolicy
 from fairgate.stats.exchange import exchange_p, widened
 from fairgate.stats.observations import Integers
 from fairgate.stats.permutation import Corrected, holm, spread
+from fairgate.stats.recurrence import LEAST_P
 
 _NAMED = 3
-_LEAST_DRAWN = 1 / 20_001
 
 
 def beside_neutral(
@@ -57,7 +57,7 @@ def beside_neutral(
         rate, neutral = float(values.mean()), float(np.mean([values.mean() for values in others]))
         p, lowest = 1.0, 1.0
         if many >= FEWEST_SOURCES and metric.column == RECURRING:
-            p, lowest = float(np.nanmin(table.values[RECURRENCE_P][own])), _LEAST_DRAWN
+            p, lowest = float(np.nanmin(table.values[RECURRENCE_P][own])), LEAST_P
         elif many >= FEWEST_SOURCES:
             p, lowest = exchange_p(sign * values, [sign * values for values in others], seed=seed)
             p, lowest = widened(p, wide), widened(lowest, wide)

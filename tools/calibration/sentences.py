@@ -33,7 +33,7 @@ from fairgate.onnx.encoder_settings import NO_PROMPTS
 from fairgate.stats.exchange import exchange_p, widened
 from fairgate.stats.observations import Observations
 from fairgate.stats.permutation import spread
-from fairgate.stats.recurrence import Recurrence, core
+from fairgate.stats.recurrence import core, recurrence_p
 from fairgate.suites.metamorphic.sentences import (
     STRANGE_FROM,
     AnswerText,
@@ -197,9 +197,11 @@ def test(bench: Bench, world: World) -> dict[str, tuple[float, float]]:
             bench.pool * len(pools),
         )
         results[reading] = widened(p, wide), float(values.mean() - among.mean())
-    recurrence = Recurrence([np.stack([answer.vector for answer in pool]) for pool in pools])
-    phrases = [[n] * len(pools) for n in range(len(bench.pool))]
-    p = recurrence.p_value(np.stack([answer.vector for answer in own]), phrases)
+    (p,) = recurrence_p(
+        [np.stack([answer.vector for answer in pool]) for pool in pools],
+        [np.stack([answer.vector for answer in own])],
+        [[n] * len(pools) for n in range(len(bench.pool))],
+    )
     results[RECURRING] = (
         p,
         _recurring(own)

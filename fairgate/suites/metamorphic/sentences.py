@@ -45,7 +45,7 @@ from fairgate.relations.sentences.phrasings import ADDRESSED, says
 from fairgate.relations.sentences.phrasings import HANDED_OFF as SAYS_HANDED_OFF
 from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
 from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
-from fairgate.stats.recurrence import Recurrence, core
+from fairgate.stats.recurrence import core, recurrence_p
 
 SENTENCES_RULE = "sentences/2"
 """Identifies how answers in sentences are read; `rescore` refuses another rule."""
@@ -468,11 +468,10 @@ def _add_recurrence(
         if len(sources) < LEAST_CORE:
             continue
         pools = [[rows[s][1] for rows in neutral if s in rows] for s in sources]
-        test = Recurrence([np.stack(pool) for pool in pools])
-        answers = _numbered(neutral, sources)
-        for phrase in identified:
+        own = [np.stack([identities[phrase][s][1] for s in sources]) for phrase in identified]
+        chances = recurrence_p([np.stack(pool) for pool in pools], own, _numbered(neutral, sources))
+        for phrase, p in zip(identified, chances, strict=True):
             by_source = identities[phrase]
-            p = test.p_value(np.stack([by_source[s][1] for s in sources]), answers)
             for source, (number, _) in by_source.items():
                 values[source][number][RECURRENCE_P] = p
 

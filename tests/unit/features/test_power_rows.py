@@ -11,7 +11,7 @@ from fairgate.features.power import ASSUMED, fewest_answers, power_lines, rule_p
 from fairgate.gate.baseline import KnownSd
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.gate.rules import expand_rules
-from fairgate.stats.recurrence import Recurrence
+from fairgate.stats.recurrence import recurrence_p
 from fairgate.stats.regression import RuleDesign, minimum_detectable_effect, sources_needed
 
 METRIC = "asr/generation/controlled"
@@ -103,7 +103,7 @@ def test_as_many_answers_as_power_says_make_a_reading_of_sentences_fail_and_one_
         for count in (fewest, fewest - 1):
             own = answers[:, 0].copy()
             own[:count] = answers[0, 0]
-            p = Recurrence(list(answers[:, 1:])).p_value(own, names)
+            (p,) = recurrence_p(list(answers[:, 1:]), [own], names)
             if (p <= level) != (count == fewest):
                 wrong.append((sources, phrases, level, count, p))
         often = fewest_answers(sources, phrases, level, limit=0.05, neutral=0.05)

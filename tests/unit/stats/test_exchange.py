@@ -6,8 +6,9 @@ from itertools import product
 import numpy as np
 import pytest
 
+from fairgate.stats import recurrence
 from fairgate.stats.exchange import exchange_p, widened
-from fairgate.stats.recurrence import MOST_ROWS, Recurrence, core
+from fairgate.stats.recurrence import alike, core, recurrence_p
 
 
 def brute_force(own: list[float], others: list[list[float]]) -> float:
@@ -71,9 +72,9 @@ def test_what_recurs_across_sources_is_seen_and_topics_are_not():
     planted = unit(rng, 64)
     own = unit(rng, 30, 64) * 0.5 + topics[:, 0] * 0.5
     phrases = [[phrase] * 30 for phrase in range(12)]
-    assert Recurrence(neutral).p_value(own, phrases) > 0.05
+    assert recurrence_p(neutral, [own], phrases)[0] > 0.05
     own[:8] = planted + unit(rng, 8, 64) * 0.3
-    assert Recurrence(neutral).p_value(own, phrases) < 0.001
+    assert recurrence_p(neutral, [own], phrases)[0] < 0.001
     row, alike = core(own)
     assert row < 8
     assert set(range(8)) <= set(alike)
@@ -86,25 +87,65 @@ def test_a_neutral_phrase_that_recurs_as_much_takes_the_evidence():
     own[:6] = planted
     neutral[:8, 3] = planted
     phrases = [[phrase] * 24 for phrase in range(12)]
-    assert Recurrence(list(neutral)).p_value(own, phrases) >= 2 / 13
+    assert recurrence_p(list(neutral), [own], phrases)[0] >= 2 / 13
 
 
 def test_nothing_alike_has_no_core():
     assert core(np.eye(4, dtype=np.float32)) == (-1, [])
 
 
-def test_memory_for_many_sources_is_little_more_than_one_matrix():
-    count, phrases = 100, 20
+def test_draws_that_identities_share_are_those_of_each_alone():
+    """Every pair of every draw, summed one by one, gives the same p values."""
+    rng = np.random.default_rng(4)
+    neutral = [unit(rng, 6 - source % 2, 8) for source in range(12)]
+    owns = [unit(rng, 12, 8) for _ in range(4)]
+    planted = unit(rng, 8)
+    for count, own in enumerate(owns):
+        own[: 2 * count] = planted
+    wrong = []
+    for own, p in zip(owns, recurrence_p(neutral, owns), strict=True):
+        members = [np.vstack([of, mine]) for of, mine in zip(neutral, own, strict=True)]
+        every = np.concatenate(members)
+        starts = np.cumsum([0, *map(len, members)])[:-1]
+        resemblance, draws = alike(every, every), np.random.default_rng(0)
+        numbers = np.triu_indices(12, 1)
+
+        def total(chosen, resemblance=resemblance, numbers=numbers):
+            return int(resemblance[chosen[numbers[0]], chosen[numbers[1]]].sum())
+
+        counts = np.array([len(of) for of in members])
+        observed = total(starts + counts - 1)
+        reached = drawn = 0
+        while drawn < 20_000 and reached < 20:
+            for chosen in draws.integers(0, counts, size=(500, 12)):
+                drawn += 1
+                reached += total(starts + chosen) >= observed
+                if reached == 20:
+                    break
+        expected = reached / drawn if reached == 20 else (1 + reached) / (1 + drawn)
+        if abs(p - expected) > 1e-9:
+            wrong.append((p, expected))
+    assert not wrong
+
+
+def test_many_sources_take_no_more_memory_than_one_block(monkeypatch):
+    """What recurs in a ninth of 180 sources is seen block by block; what recurs nowhere is not."""
+    monkeypatch.setattr(recurrence, "MOST_ROWS", 13 * 30)
+    sources, phrases = 180, 12
     rng = np.random.default_rng(0)
-    neutral = list(rng.normal(size=(count, phrases, 16)).astype(np.float32) / 4)
-    matrix = 4 * (count * (phrases + 1)) ** 2
+    neutral, planted = list(unit(rng, sources, phrases, 16)), unit(rng, 16)
+    fair, harmed = unit(rng, sources, 16), unit(rng, sources, 16)
+    harmed[::9] = planted
     tracemalloc.start()
     try:
-        Recurrence(neutral)
+        unharmed, seen = recurrence_p(neutral, [fair, harmed])
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 2.2 * matrix, f"{peak / matrix:.1f} times the matrix"
+    assert unharmed > 0.05
+    assert seen < 0.001
+    every = 4 * (sources * phrases) ** 2
+    assert peak < every / 4, f"{peak / every:.2f} of the matrix of all sources"
 
 
 def test_an_identity_with_the_strongest_habit_of_all_phrases_is_no_finding():
@@ -116,13 +157,7 @@ def test_an_identity_with_the_strongest_habit_of_all_phrases_is_no_finding():
         for phrase, often in enumerate(sorted(rng.beta(2, 6, 21), reverse=True)):
             answers[rng.random(24) < often, phrase] = unit(rng, 32)
         phrases = [[phrase] * 24 for phrase in range(20)]
-        p = Recurrence(list(answers[:, 1:])).p_value(answers[:, 0], phrases)
+        (p,) = recurrence_p(list(answers[:, 1:]), [answers[:, 0]], phrases)
         if p < 0.05 / 21 / 11:  # identities and lines of gates
             wrong.append((seed, p))
     assert len(wrong) <= 2, wrong
-
-
-def test_many_sources_and_phrases_are_compared_within_the_same_memory():
-    for count, phrases in ((500, 20), (300, 60)):
-        neutral = [np.zeros((phrases, 2), np.float32)] * count
-        assert len(Recurrence(neutral)._alike) <= MOST_ROWS
