@@ -29,6 +29,13 @@ from fairgate.domain.errors import DataError, ExitCode
 from fairgate.domain.wording import harmless, listed
 from fairgate.io.tables import capped, checked_text, read_rows
 from fairgate.policy.named_files import embedded_dimensions
+from fairgate.relations.agreement import (
+    PARTNERS,
+    TITLES,
+    new_title_fault,
+    not_english,
+    uncontracted,
+)
 from fairgate.relations.clauses import negated_clause, plural_clause, plural_noun, plural_verb
 from fairgate.relations.english import (
     CASES,
@@ -51,10 +58,12 @@ _DETERMINERS = _INDEFINITE | frozenset(
     """the this that these those my your his her its our their one two three every each some any
     no""".split()  # noqa: SIM905 (reads better so)
 )
+_FORMS_OF_BE = {(word,) for word in ("is", "are", "was", "were")}
 _HEADS = frozenset({"person", "people"})
 _GLUE = {"a": "a", "an": "a", "who": "w", "and": "&", ",": ","}
 _LIST = r"{0}(?:(?:,{0})*&{0})?"
 _PHRASE = re.compile(rf",?(?:a?(?:M,?)*N?M?H?(?:,?w{_LIST.format('C')})?|{_LIST.format('G')}),?")
+_HALF_OF_PARTNERS = "the word for a partner changes in one place and stays in another"
 _COMMA = "a comma is left over or missing"
 _Words = tuple[str, ...]
 
@@ -123,10 +132,10 @@ Mentions = Sequence[Mention]
 
 
 def tokens(text: str) -> list[Token]:
-    """Return the words and signs of a text, in order."""
+    """Return the words and signs of a text, in order; "isn't" is "is" and "not"."""
     found: list[Token] = []
     starts = True
-    for sign in pieces(text):
+    for sign in pieces(uncontracted(text)):
         found.append(Token(sign, starts))
         starts = sign in _SENTENCE_END or (starts and not sign[0].isalnum())
     return found
@@ -188,7 +197,10 @@ class PairLinter:
     def _faults(self, kind: EditKind, source: str, follow_up: str) -> Iterator[str]:
         if " ".join(source.split()).casefold() == " ".join(follow_up.split()).casefold():
             yield "the text is the same as that of the source"
-        if english := new_english_fault(source, follow_up):
+        if words := not_english(source):
+            yield f"the source is not English ({words}), and the rules know no other language"
+        english = new_english_fault(source, uncontracted(follow_up))
+        if english := english or new_title_fault(source, follow_up):
             yield f"the follow-up {english}"
         texts = (source, follow_up)
         was, now = (next((sign for sign in text if sign.isalnum()), "") for text in texts)
@@ -351,7 +363,9 @@ def _faults_of_one(kind: EditKind, old: Mention, new: Mention, *, swapped: bool)
     if old.value.id == new.value.id:
         denies = (old.manner is Manner.NEGATED) != (new.manner is Manner.NEGATED)
     else:
-        denies = new.value.id == old.value.opposite and new.manner is old.manner
+        denies = (
+            new.value.id == old.value.opposite and new.manner is old.manner is not Manner.NEGATED
+        )
     if not denies or old.dimension.id != new.dimension.id:
         yield f"'{new.words}' does not deny '{old.words}'"
 
@@ -389,6 +403,8 @@ class Walk:
     spelt: set[str] = field(default_factory=set)
     """How the follow-up writes the edit where no sentence begins with it."""
     wrong_case: str | None = None
+    partners: set[bool] = field(default_factory=set)
+    """Whether words for a partner change, of those that could."""
     complete: bool = False
 
     def __post_init__(self) -> None:
@@ -396,6 +412,8 @@ class Walk:
         n = m = 0
         one, other = self.before, self.after
         forms = _both_numbers(self.old, self.new)
+        if self._are_full_names():
+            forms += [(self.old[:1], self.new[:1]), (self.old[1:], self.new[1:])]
         while n < len(one) or m < len(other):
             form = next((f for f in forms if _at(one, n, f[0]) and _at(other, m, f[1])), None)
             if form is not None and (form[1] or not _at(other, m, form[0])):
@@ -410,6 +428,17 @@ class Walk:
             n, m = n + 1, m + 1
         self.complete = bool(self.places)
 
+    def _are_full_names(self) -> bool:
+        """Whether the edit is of a first and last name, each of which may also stand alone."""
+        words = {*self.old, *self.new}
+        spelt = {token.text for token in (*self.before, *self.after) if token.lower in words}
+        two = len(self.old) == len(self.new) == 2
+        return (
+            two
+            and all(word[:1].isupper() for word in spelt)
+            and not words & (FUNCTION_WORDS | _DETERMINERS)
+        )
+
     def _spell(self, m: int, form: tuple[_Words, _Words]) -> None:
         here = self.after[m : m + len(form[1])]
         if form[1] == self.new and here and not here[0].starts:
@@ -420,6 +449,8 @@ class Walk:
     def _same(self, n: int, m: int) -> bool:
         old, new = self.before[n], self.after[m]
         was, now = old.folded, new.folded
+        if partner := _are_partners(was, now):
+            self.partners.add(was != now)
         if was == now:
             self.kept |= {PRONOUNS[was]} if was in PRONOUNS else set()
             self.wrong_case = self.wrong_case or (None if was == "a" else case_fault(old, new))
@@ -431,6 +462,11 @@ class Walk:
             following = self.after[m + 1].folded if m + 1 < len(self.after) else "."
             ends = not following[0].isalnum() or following in FUNCTION_WORDS
             return not (was == "her" and now == "his" and ends)
+        if old.text in TITLES and new.text in TITLES:
+            self.pronouns.add((TITLES[old.text], TITLES[new.text]))
+            return True
+        if partner:
+            return True
         counted = any("they" in change for change in self.pronouns)
         return counted and (plural_verb(was) == now or plural_verb(now) == was)
 
@@ -443,6 +479,11 @@ class Walk:
     def words_before(self, place: int) -> _Words:
         """Return the two words before a place of the source, fewer at its beginning."""
         return tuple(token.folded for token in self.before[max(0, place - 2) : place])
+
+    @property
+    def follows_a_form_of_be(self) -> bool:
+        """Whether the words stand where "not" denies an attribute: "is not Catholic"."""
+        return all(self.words_before(place)[-1:] in _FORMS_OF_BE for place in self.places)
 
     @property
     def names(self) -> bool:
@@ -460,6 +501,10 @@ class Walk:
             if not _content(token.folded):
                 return False
         return False
+
+
+def _are_partners(was: str, now: str) -> bool:
+    return any({was, now} <= group for group in PARTNERS)
 
 
 def _content(word: str) -> bool:
@@ -496,11 +541,14 @@ def walk_of(kind: EditKind, before: Sequence[Token], after: Sequence[Token]) -> 
         allowed = {
             EditKind.REMOVE_ONE: bool(old) and not new,
             EditKind.SUBSTITUTE_ONE: bool(old) and 0 < len(new) <= LONGEST,
-            EditKind.NEGATE_ONE: tuple(w.removeprefix("non-") for w in new) == old != new,
+            EditKind.NEGATE_ONE: tuple(w.removeprefix("non-") for w in new) == old != new
+            or ("not", *old) == new
+            or ("not", *new) == old != ("not",),
         }
         if allowed.get(kind, False):
             walk = Walk(before, after, old, new)
-            if walk.complete:
+            says_not = "not" in (*old[:1], *new[:1]) and kind is EditKind.NEGATE_ONE
+            if walk.complete and not (says_not and not walk.follows_a_form_of_be):
                 return walk
     return None
 
@@ -539,7 +587,7 @@ def unknown_attribute_faults(
     if walk is None:
         yield "no attribute of the source is edited, or more than one"
         return
-    edited = {*walk.old, *walk.new}
+    edited = {*walk.old, *walk.new} - {"not" if kind is EditKind.NEGATE_ONE else ""}
     if not all(word[:1].isalnum() for word in edited) or FUNCTION_WORDS & edited:
         yield "words are edited that are no attribute"
     if walk.wrong_case:
@@ -549,6 +597,10 @@ def unknown_attribute_faults(
     for was, now in walk.pronouns:
         if was != now and not (walk.names or (old == was and now == (new or "they"))):
             yield f"the pronoun of '{was}' becomes that of '{now}', which is not the attribute"
+    if len(walk.partners) > 1:
+        yield _HALF_OF_PARTNERS
+    if True in walk.partners and not (walk.pronouns or old != new or walk.names):
+        yield "the word for a partner changes, and the person's gender does not"
     follows = {was for was, _ in walk.pronouns} | ({old} if new and old != new else set())
     if len(walk.pronouns) > 1 or follows & walk.kept:
         yield "a pronoun does not agree with the person"
@@ -631,17 +683,7 @@ def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str
         longer, shorter = sorted((one.words, words), key=len, reverse=True)
         yield f"other words differ: '{longer[len(shorter)].text}'"
         return
-    called, calls = _pronoun_of(one.mentions), _pronoun_of(other.mentions)
-    for place, (old, new) in enumerate(zip(one.words, words, strict=True)):
-        fault = None
-        if called != calls and called is not None and PRONOUNS.get(old.lower) == called:
-            fault = _pronoun_fault(old, new, calls or "they", other.gaps)
-        elif old.lower == new.lower:
-            fault = case_fault(old, new)
-        elif not _verb_agrees(words, place, old, {called, calls} if called != calls else set()):
-            fault = f"'{old.text}' becomes '{new.text}', which is not the attribute"
-        if fault is not None:
-            yield fault
+    yield from _faults_word_by_word(one, other, words)
     if kind is not EditKind.COUNTERFACTUAL:
         for was, now in zip(one.gaps, other.gaps, strict=True):
             yield from _gap_faults(was, now, permuted=kind is EditKind.PERMUTE)
@@ -649,6 +691,31 @@ def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str
     for mention in other.mentions:
         if mention.plural and mention.part == "C" and False in numbers and True not in numbers:
             yield f"'{mention.words}' means several persons"
+
+
+def _faults_word_by_word(one: _Reading, other: _Reading, words: Sequence[Token]) -> Iterator[str]:
+    """Yield which of the other words is another one and does not agree with the person."""
+    called, calls = _pronoun_of(one.mentions), _pronoun_of(other.mentions)
+    changes = called != calls
+    wanted = calls or "they"
+    partners: set[bool] = set()
+    for place, (old, new) in enumerate(zip(one.words, words, strict=True)):
+        fault = None
+        if changes and called is not None and PRONOUNS.get(old.lower) == called:
+            fault = _pronoun_fault(old, new, wanted, other.gaps)
+        elif changes and _are_partners(old.lower, new.lower):
+            partners.add(old.lower != new.lower)
+        elif old.lower == new.lower:
+            fault = case_fault(old, new)
+        elif changes and called == TITLES.get(old.text) and new.text in TITLES:
+            if TITLES[new.text] != wanted:
+                fault = f"the title '{new.text}' does not agree with the person ('{wanted}')"
+        elif not _verb_agrees(words, place, old, {called, calls} if changes else set()):
+            fault = f"'{old.text}' becomes '{new.text}', which is not the attribute"
+        if fault is not None:
+            yield fault
+    if len(partners) > 1:
+        yield _HALF_OF_PARTNERS
 
 
 def _pronoun_of(mentions: Mentions) -> str | None:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairgate.domain.cases import Pair
+from fairgate.relations.agreement import PARTNERS, TITLES, new_title_fault, says_gender
 from fairgate.relations.english import (
     CASES,
     PRONOUNS,
@@ -44,6 +45,7 @@ _CLASSES = (
     frozenset({"has", "have"}),
     frozenset({"does", "do"}),
     frozenset({"person", "people", "individual", "somebody", "someone"}),
+    frozenset(title.lower() for title in TITLES),
     *CASES,
 )
 """Words of one class may stand for one another: number, gender and articles agree in English."""
@@ -149,7 +151,7 @@ def edit_faults(source_text: str, text: str, edit: Edit) -> Iterator[str]:
         yield "the first letter is not in the source's case"
     if _SURPLUS.search(text):
         yield "there is a surplus blank"
-    if english := new_english_fault(source_text, text):
+    if english := new_english_fault(source_text, text) or new_title_fault(source_text, text):
         yield f"the follow-up {english}"
     before, after = (pieces(text_compared.lower()) for text_compared in (source_text, text))
     of_person = Counter(after) - Counter(pieces(edit.untouched.lower()))
@@ -187,6 +189,8 @@ def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
             return f"the {name} does not hold its attribute '{attribute}'"
         if fault := article_fault(text):
             return f"the {name} {fault}"
+    if disagrees := new_title_fault(source_text, follow_up_text):
+        return f"the follow-up {disagrees}"
     return next(_other_words(source_text, follow_up_text, pair), None)
 
 
@@ -201,6 +205,9 @@ def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[
     """Yield what differs beside the attributes and does not agree with them, run by run."""
     before, after = pieces(source_text), pieces(follow_up_text)
     own, other = _places(before, pair.source_attribute), _places(after, pair.attribute)
+    classes = list(_CLASSES)
+    if says_gender(source_text) != says_gender(follow_up_text):
+        classes += PARTNERS
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":
@@ -208,7 +215,7 @@ def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[
         is_apart = own.isdisjoint(range(i - 1, j + 1)) and other.isdisjoint(range(k - 1, m + 1))
         gone, left = [], [after[n] for n in range(k, m) if n not in other]
         for word in (before[n] for n in range(i, j) if n not in own):
-            twin = next((candidate for candidate in left if _agree(word, candidate)), None)
+            twin = next((candidate for candidate in left if _agree(word, candidate, classes)), None)
             if twin is None:
                 gone.append(word)
             else:
@@ -218,7 +225,7 @@ def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[
                 yield f"source and follow-up differ in '{word}', which is not the attribute"
 
 
-def _agree(old: str, new: str) -> bool:
+def _agree(old: str, new: str, classes: Iterable[frozenset[str]]) -> bool:
     """Return whether two words are of one class, and both or neither begin with a capital."""
-    is_one_class = any({old.lower(), new.lower()} <= group for group in _CLASSES)
+    is_one_class = any({old.lower(), new.lower()} <= group for group in classes)
     return is_one_class and old[:1].isupper() == new[:1].isupper()

@@ -359,3 +359,13 @@ def test_equal_labels_and_repeated_texts_are_named(workspace):
         assert workspace.run("check", "policy.yaml") == 0
         assert "counted as the same answer: neutral, mixed" in workspace.out
         assert re.findall(r"'s\d' is 's\d' again, word for word", workspace.out) == repeated
+
+
+def test_texts_that_do_not_go_behind_a_speaker_are_named(workspace):
+    """Double quotes inside those of the relation, and a text that speaks of an identity itself."""
+    texts = ["It was fine.", 'He said "no" to us.', "As a woman I liked it.", "A black coat."]
+    for own, quotes, spoken in ((texts, 1, 1), (texts[:1] + texts[3:], 0, 0)):
+        workspace.write("sources.jsonl", [{"id": f"s{n}", "text": t} for n, t in enumerate(own)])
+        assert workspace.run("check", "policy.yaml") == 0
+        assert workspace.out.count("1 of 4 texts hold double quotes inside") == quotes
+        assert workspace.out.count("1 of 4 texts speak of an identity themselves ('s2'") == spoken

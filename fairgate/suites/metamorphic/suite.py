@@ -48,6 +48,7 @@ from fairgate.suites.metamorphic.policy import LABEL_PLACE, NO_CONTROL, NO_TASK,
 from fairgate.suites.metamorphic.pools import pool_columns_of
 from fairgate.suites.metamorphic.sentences import SENTENCES, SENTENCES_RULE
 from fairgate.suites.metamorphic.shift import shift_columns
+from fairgate.suites.metamorphic.speakers import cautions
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, JudgeSetup, Setup, Suite
 
@@ -459,6 +460,7 @@ class MetamorphicSuite(Suite):
                 f"    {again[0]} again, word for word{more}: repeated texts make results look "
                 "more certain than they are; remove them"
             )
+        yield from cautions(self.relations.values(), self.sources, self.sets)
         pairs = [source.pair for source in self.sources if source.pair is not None]
         if pairs:
             named = {(pair.dimension, name) for pair in pairs for name in pair.attributes}

@@ -34,6 +34,8 @@ def test_precision_and_recall_on_the_pairs_and_on_those_that_were_written_later(
 @pytest.mark.parametrize(("name", "valid", "accepted", "broken", "rejected"), [
     ("linter_pairs_repeated.txt", 80, 80, 126, 123),
     ("linter_pairs_deciding.txt", 47, 46, 59, 57),
+    ("linter_pairs_persons.txt", 44, 44, 76, 76),
+    ("linter_pairs_persons_deciding.txt", 45, 44, 75, 72),
 ])  # fmt: skip
 def test_repeated_and_agreeing_edits_are_one(name, valid, accepted, broken, rejected):
     """The figures of docs/how-to/generate-cases.md, of pairs labelled before they were judged."""
