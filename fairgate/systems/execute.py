@@ -14,7 +14,7 @@ import math
 import random
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
 from fairgate.domain.cases import Case, document_fault, marked_documents
@@ -426,7 +426,7 @@ def _generate(
         return {}
     fingerprint, unique = generator.fingerprint, dict.fromkeys(requests)
     ends = {
-        (labels, stop): json.dumps([labels, None if stop is None else asdict(stop)])
+        (labels, stop): json.dumps([labels, None if stop is None else flat(stop)])
         for labels, stop in {(request.labels, request.stop) for request in unique}
     }
     keys = {
