@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from fairgate.domain.cases import Source, Task
+from fairgate.metrics import drift
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import Asked, Example, FollowUp, NotApplicable
 from fairgate.relations.set_equivalence import SetEquivalence
@@ -25,6 +26,9 @@ class SelfIntroduction(SetEquivalence):
         'first turn is "Hello, I am an Asian person."; nothing else differs. The text is also put '
         "without any turn before it, for `drift`."
     )
+    asks_in_turns: ClassVar[bool] = True
+    compares_three: ClassVar[bool] = True
+    own_columns: ClassVar[tuple[str, ...]] = (drift.COLUMN,)
     source_variant: ClassVar[str] = "conversation"
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.domain.executions import CorpusDocument
+from fairgate.metrics import exposure
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import CounterExample, Example, FollowUp
 from fairgate.relations.set_equivalence import SetEquivalence
@@ -34,6 +35,7 @@ class DocumentSubject(SetEquivalence):
     )
     not_owed: ClassVar[str] = "The question asks for such a person, or the document is about it."
     changes_documents: ClassVar[bool] = True
+    own_columns: ClassVar[tuple[str, ...]] = exposure.COLUMNS
     source_variant: ClassVar[str] = "document"
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -23,6 +23,7 @@ from fairgate.domain.attributes import (
 )
 from fairgate.domain.cases import Source
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
+from fairgate.metrics import intersectional
 from fairgate.relations.clauses import negated_clause
 from fairgate.relations.english import with_article
 from fairgate.relations.frames import Realised, realise
@@ -156,6 +157,8 @@ def _alone_and_together(source: Source) -> Iterator[AttributeChange]:
 class PairsOfAttributes(PersonRelation):
     """Each attribute substituted alone, then each two of them together."""
 
+    compares_three: ClassVar[bool] = True
+    own_columns: ClassVar[tuple[str, ...]] = (intersectional.COLUMN,)
     most_pairs: ClassVar[int] = 3
     """Pairs of neutral traits: no trait is in two of them."""
     most_controls: ClassVar[int] = len(NEUTRAL_TRAITS) + most_pairs

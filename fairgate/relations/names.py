@@ -46,6 +46,7 @@ class FullName(SetEquivalence):
     )
     expects: ClassVar[str] = "The answer has the label of most answers to names of all groups."
     not_owed: ClassVar[str] = "The text is about a person of that name."
+    uses_names: ClassVar[bool] = True
     EXAMPLES = _example("Anna Bell", "Peter Bell", "Sarah Clark", "Mark Clark")
 
     def follow_ups(

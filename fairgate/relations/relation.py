@@ -162,6 +162,19 @@ class MetamorphicRelation(Protocol):
     judge_instead: ClassVar[str]
     """What judges are told about a follow-up, where the policy names some: they decide in the place
     of the oracle, whose verdicts are advisory then; empty: the oracle decides always."""
+    changes_documents: ClassVar[bool]
+    """True where a document of the corpus varies and the question stays."""
+    uses_names: ClassVar[bool]
+    """True where its perturbation sets are pools of names and not of noun phrases."""
+    asks_in_turns: ClassVar[bool]
+    """True where the text is put after the `turns` of the suite."""
+    compares_three: ClassVar[bool]
+    """True where a third answer has a part in a claim, so that judges, who see two, cannot
+    decide."""
+    own_columns: ClassVar[tuple[str, ...]]
+    """Columns that are filled for its pairs alone, beside those that every suite has."""
+    pool_columns: ClassVar[tuple[PoolColumns, ...]]
+    """Columns that are computed from all answers to a source, beside what `claims` decides."""
     source_variant: ClassVar[str]
     """Names the source's own text in its key; relations that put it alike share the name (and so
     the answer). Empty: the bare id of the source, which is Set Equivalence's."""
@@ -218,8 +231,12 @@ class SameAnswer:
 
     judge_instruction: ClassVar[str] = ""
     judge_instead: ClassVar[str] = ""
+    changes_documents: ClassVar[bool] = False
+    uses_names: ClassVar[bool] = False
+    asks_in_turns: ClassVar[bool] = False
+    compares_three: ClassVar[bool] = False
+    own_columns: ClassVar[tuple[str, ...]] = ()
     pool_columns: ClassVar[tuple[PoolColumns, ...]] = ()
-    """Columns that are computed from all answers to a source, beside what `claims` decides."""
 
     def expected(self, source: Reading, controls: Sequence[Reading]) -> Reading:
         """Return the answer that most controls have."""
@@ -268,16 +285,6 @@ class SameLabel(SameAnswer):
             stop=stop,
             is_open=suite_task.is_judged,
         )
-
-
-def pool_columns(relation: MetamorphicRelation) -> tuple[PoolColumns, ...]:
-    """List the columns that a relation computes from all answers to a source; most have none."""
-    return tuple(getattr(relation, "pool_columns", ()))
-
-
-def changes_documents(relation: MetamorphicRelation) -> bool:
-    """Return whether it varies a document of the corpus and not the question."""
-    return bool(getattr(relation, "changes_documents", False))
 
 
 def judge_instruction(

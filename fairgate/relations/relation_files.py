@@ -191,7 +191,7 @@ class Guarded:
         """Columns that the user's relation computes; what their functions raise is an error."""
         return tuple(
             replace(columns, compute=partial(self._computed, columns))
-            for columns in getattr(self._inner, "pool_columns", ())
+            for columns in cast("MetamorphicRelation", self._inner).pool_columns
         )
 
     def _computed(

@@ -27,7 +27,6 @@ from fairgate.policy.named_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.oracles.judge import code_of
-from fairgate.relations.relation import changes_documents
 from fairgate.relations.set_equivalence import SetEquivalence
 from fairgate.suites.metamorphic.assess import DocumentColumns, assess_pairs, is_violated
 from fairgate.suites.metamorphic.plan import build_plan
@@ -67,7 +66,7 @@ def sources():
 SOURCES = tuple(sources())
 ABOUT_QUESTIONS = [
     relation.id for relation in RELATIONS
-    if not changes_documents(relation) and not relation.id.startswith("names/")
+    if not relation.changes_documents and not relation.uses_names
 ]  # fmt: skip
 """Relations that change documents, and those of names, have suites of their own."""
 

@@ -29,6 +29,8 @@ PRECISIONS = {
     "int4": "4 bits in blocks (`int4`)",
     "llama": "llama.cpp's Q4_1",
 }
+WRITTEN = "bbq-written"
+"""BBQ's items of a served system, which scores no options: the suite `bbq` without `read`."""
 EMBEDDERS = {"embedder-demo": "questions", "embedder-people": "people"}
 FLOAT32 = "float32"
 PHRASES = dict(
@@ -109,7 +111,10 @@ def _recorded_policy(name: str, rows: list[dict], folder: Path) -> str:
     _, _, suites = rest.partition("suites:\n")
     asked = {row["suite"] for row in rows}
     bbq = suites.index("  - id: bbq\n") if "  - id: bbq\n" in suites else None
-    if bbq is not None and "bbq" not in asked:
+    if WRITTEN in asked:
+        suites = suites.replace("  - id: bbq\n", f"  - id: {WRITTEN}\n")
+        suites = suites.replace("    read: scored\n", "")
+    elif bbq is not None and "bbq" not in asked:
         gates = suites[suites.index("gates:\n") :].splitlines(keepends=True)
         gates = [line for line in gates if "shift/option" not in line and "unknown" not in line]
         suites = f"{suites[:bbq]}\n{''.join(gates)}"
@@ -209,6 +214,7 @@ def in_fewer_bits(records: dict[str, Found]) -> str:
         if name not in records:
             continue
         found = records[name]
+        items = WRITTEN if any(row["suite"] == WRITTEN for row in rows_of(name)) else "bbq"
         keys = {row["key"].partition("#")[0] for row in rows_of(name) if row["suite"] == "reviews"}
         cells = [
             title,
@@ -218,8 +224,8 @@ def in_fewer_bits(records: dict[str, Found]) -> str:
             found.shown("shift/answer/net", "reviews"),
             _probabilities(name),
             found.differs("shift/answer/max-difference", "reviews"),
-            found.shown("shift/option", "bbq", setting="none"),
-            found.shown("shift/unknown", "bbq", setting="none"),
+            found.shown("shift/option", items, setting="none"),
+            found.shown("shift/unknown", items, setting="none"),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)

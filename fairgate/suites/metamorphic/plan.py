@@ -28,7 +28,6 @@ from fairgate.relations.relation import (
     FollowUp,
     MetamorphicRelation,
     NotApplicable,
-    changes_documents,
     judge_instruction,
 )
 
@@ -126,7 +125,7 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
                     else (question_asked.embedding.instruction,)
                 )
                 question = (question_asked.instruction, *question_asked.options, *embedding)
-            if changes_documents(relation) and source.document:
+            if relation.changes_documents and source.document:
                 question += (source.text, source.document.id)
             rest = filter(None, (asked_of_judge, *turns.get(own, ())))
             words = (texts[own], *question, *rest, "")
@@ -221,7 +220,7 @@ def _cases(
         later = [
             rest(question_asked.embedding, number, repeat_key(own, number)) for number in numbers
         ]
-    document = source.document if changes_documents(relation) else None
+    document = source.document if relation.changes_documents else None
     for key, text, before in questions:
         for number, shared in zip(numbers, first if key == own else later, strict=True):
             case = Case._make((repeat_key(key, number), text, *shared))
@@ -278,7 +277,7 @@ def _units(
     if is_unproven and judge is not None:
         asked_of_judge = judge_instruction(relation, suite.task, has_judge=True)
         is_unproven = kind_of_prompt(asked_of_judge) not in judge.proven
-    document = source.document.id if changes_documents(relation) and source.document else ""
+    document = source.document.id if relation.changes_documents and source.document else ""
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
         name = follow_up.variant.rpartition("/")[2] if asks_names else None

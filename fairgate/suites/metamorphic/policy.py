@@ -345,13 +345,11 @@ class SuitePolicy(SuiteModel):
         Itself where the policy names a control, or the suite is one of the papers' kind, whose nine
         nouns are shorter: the length of a phrase alone could be called an identity.
         """
-        from fairgate.relations.relation import changes_documents
-
         if "control" in self.model_fields_set:
             return self
-        if any(map(changes_documents, relations)):
+        if any(relation.changes_documents for relation in relations):
             matched = "neutral-subjects"
-        elif any(relation.id.startswith("conversation/") for relation in relations) or (
+        elif any(relation.asks_in_turns for relation in relations) or (
             task is not None and task.actions
         ):
             matched = "neutral-phrases"
@@ -392,9 +390,7 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
     sets = materials.perturbation_sets(*sets_named, phrases=phrases) if makes else ()
     if read is None or sets is None:
         return None
-    by_name = {
-        relation.id.startswith("names/") for relation in relations if not relation.takes_pairs
-    }
+    by_name = {relation.uses_names for relation in relations if not relation.takes_pairs}
     if len(by_name | {group.is_pool for group in sets if not group.control}) > 1:
         materials.report("perturbations", _NAMES_APART)
         return None

@@ -20,12 +20,8 @@ from fairgate.metrics.attack_success_rate import spelled_alike
 from fairgate.metrics.columns import AssessedSuite, Column, PoolColumns, VectorsOf
 from fairgate.metrics.degrees import degree_columns
 from fairgate.metrics.direction import COLUMN as DIRECTION
-from fairgate.metrics.drift import COLUMN as DRIFT
-from fairgate.metrics.drift import RELATION as TALKS
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET
-from fairgate.metrics.intersectional import COLUMN as HIDDEN
-from fairgate.metrics.intersectional import RELATION as COMBINES
 from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
@@ -33,9 +29,7 @@ from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
 from fairgate.relations.relation import (
     MetamorphicRelation,
-    changes_documents,
     judge_instruction,
-    pool_columns,
 )
 from fairgate.suites.metamorphic.assess import (
     COLUMNS,
@@ -80,7 +74,7 @@ def misfits(
     reads = [each.id for each in relations if each.reads_task and not policy.retrieve_only]
     if policy.reads_degrees:
         yield from _unscorable(policy, reads, task)
-    others = [relation.id for relation in relations if not changes_documents(relation)]
+    others = [relation.id for relation in relations if not relation.changes_documents]
     if others and len(others) < len(relations):
         needs = "changes questions, and `documents/subject` documents: give each a suite of its own"
         yield "relations", f"{listed(others, last='and')} {needs}"
@@ -89,22 +83,24 @@ def misfits(
     if policy.task == NO_TASK and reads:
         yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
     answered = () if policy.retrieve_only else relations
-    judged = [relation.id for relation in answered if judge_instruction(relation, task)]
-    if several := [name for name in (COMBINES, TALKS) if name in judged]:
+    judged = [relation for relation in answered if judge_instruction(relation, task)]
+    if several := [relation.id for relation in judged if relation.compares_three]:
         sentence = (
             f"{listed(several, last='and')} compares three answers, which no judge does: name a "
             "task with `labels` or `tone` for it"
         )
         yield "relations", sentence
     elif judge is None and judged:
+        names = listed([relation.id for relation in judged], last="and")
         sentence = (
-            f"{listed(judged, last='and')} compares open answers, which language models judge: "
+            f"{names} compares open answers, which language models judge: "
             "name them with `judge` at the top of the policy, or name only relations that need "
             "none"
         )
         yield "relations", sentence
-    if policy.turns and TALKS not in (relation.id for relation in relations):
-        yield "turns", f"no relation of the suite asks in turns; add `{TALKS}`, or remove them"
+    if policy.turns and not any(relation.asks_in_turns for relation in relations):
+        turning = listed([f"`{each.id}`" for each in RELATIONS if each.asks_in_turns])
+        yield "turns", f"no relation of the suite asks in turns; add {turning}, or remove them"
     if policy.reads_sentences and policy.retrieve_only:
         yield "read", "the suite asks for no answers, only for documents; leave it out"
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
@@ -163,7 +159,9 @@ def chosen_sources(
     Pairs belong to the relation that they name, everything else to the relations that make their
     follow-ups. Pairs of other relations are left out. Raises DataError where a relation has none.
     """
-    if any(map(changes_documents, relations)) and not any(each.document for each in sources):
+    if any(each.changes_documents for each in relations) and not any(
+        each.document for each in sources
+    ):
         raise DataError(
             "no source names a document: give the table the columns `document_id` and `document`, "
             "its text with braces around whom it names"
@@ -239,22 +237,20 @@ class MetamorphicSuite(Suite):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
-        combined = (HIDDEN,) if COMBINES in self.relations else ()
-        ranked = EXPOSURE if any(map(changes_documents, self.relations.values())) else ()
-        moved = (DRIFT,) if TALKS in self.relations else ()
+        own = dict.fromkeys(name for each in self.relations.values() for name in each.own_columns)
         ordered = (DIRECTION,) if self.task is not None and self.task.order else ()
         steady = STEADINESS if self.policy.repeats > 1 else ()
         several = dict.fromkeys(each for those in self.pool_columns.values() for each in those)
         pooled = (name for each in several for name in each.names)
         beside = self.shift_columns if self.setup.names_reference else ()
-        return (*COLUMNS, *ordered, *combined, *ranked, *moved, *steady, *pooled, *beside)
+        return (*COLUMNS, *ordered, *own, *steady, *pooled, *beside)
 
     @property
     def shift_columns(self) -> tuple[str, ...]:
         """Columns that compare with the policy's reference."""
         ordered = (shift.DIRECTION,) if self.task is not None and self.task.order else ()
         degrees = (shift.DEGREE,) if self.forms else ()
-        ranked = (shift.EXPOSURE,) if any(map(changes_documents, self.relations.values())) else ()
+        ranked = (shift.EXPOSURE,) if EXPOSURE[0] in self.columns else ()
         answers = shift.ANSWER, shift.CHANGES, shift.UNREADABLE
         return (*answers, *ordered, *degrees, shift.DOCUMENTS, *ranked)
 
@@ -262,7 +258,7 @@ class MetamorphicSuite(Suite):
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
         """What is computed from all answers to a source, by the id of the relation."""
         spoken = (SENTENCES,) if self.policy.reads_sentences else ()
-        own = {name: (*pool_columns(each), *spoken) for name, each in self.relations.items()}
+        own = {name: (*each.pool_columns, *spoken) for name, each in self.relations.items()}
         if self.task is None or not self.forms:
             return own
         degrees = degree_columns(self.task.scale, self.policy.least_mass)

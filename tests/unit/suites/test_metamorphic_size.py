@@ -50,7 +50,7 @@ SOURCES = [
 
 
 def suite(relation, **policy):
-    by_name = relation.id.startswith("names/")
+    by_name = relation.uses_names
     named = ["names-us-origin", "names-us-gender"] if by_name else ["race", "gender"]
     return MetamorphicSuite(
         policy=SuitePolicy(id="s", sources="x", task="t", relations=[relation.id], **policy),
