@@ -15,6 +15,7 @@ import re
 import statistics
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import recordings
@@ -44,6 +45,8 @@ PHRASES = dict(
 )
 _REFERENCE = re.compile(r"@reference(?=@repeat=|$)")
 _MOST = 5
+_ONE_IDENTITY = ("  - {metric: shift/answer/max-difference, max: 0.05}\n",)
+"""The rule that passes where others fail: only a passed run says what it could not have seen."""
 
 
 def rows_of(name: str) -> list[dict]:
@@ -81,8 +84,11 @@ def _is_kept(name: str) -> bool:
     return (KEPT / f"{name}.jsonl.gz").is_file()
 
 
-def judged(name: str) -> dict:
-    """Judge the stored answers of both sides; return the run's record, with its report."""
+def judged(name: str, rules: Sequence[str] = ()) -> dict:
+    """Judge the stored answers of both sides by all rules, or by these lines alone.
+
+    Returns the run's record, with its report.
+    """
     folder = MADE / name
     folder.mkdir(parents=True, exist_ok=True)
     own = rows_of(name)
@@ -93,7 +99,10 @@ def judged(name: str) -> dict:
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{file}.jsonl").write_text(text, "utf-8")
     policy = folder / "policy.yaml"
-    policy.write_text(_recorded_policy(name, own, folder), "utf-8")
+    text = _recorded_policy(name, own, folder)
+    if rules:
+        text = text[: text.index("gates:\n")] + "".join(["gates:\n", *rules])
+    policy.write_text(text, "utf-8")
     command = [Path(sys.executable).with_name("fairgate"), "run", policy, "--out", folder / "run"]
     with (folder / "said.txt").open("w", encoding="utf-8") as said:
         done = subprocess.run(command, cwd=ROOT, stdout=said, stderr=said, check=False)
@@ -192,7 +201,7 @@ class Found:
 
     def unseen(self) -> str:
         """Return what a green run could not have seen."""
-        lines = re.findall(r"One identity whose .*? would be green here\.", self.record["report"])
+        lines = re.findall(r"One identity whose .*? would be green[^.]*\.", self.record["report"])
         return lines[0].replace("&nbsp;", " ") if lines else ""
 
 
@@ -296,7 +305,7 @@ def page(records: dict[str, Found]) -> str:
     def figure(placeholder: re.Match[str]) -> str:
         name, _, rest = placeholder[1].partition(" ")
         if rest == "unseen":
-            return records[name].unseen()
+            return records[name].unseen() or Found(judged(name, _ONE_IDENTITY)).unseen()
         if name == "differs":
             name, metric, suite = rest.split()
             return records[name].differs(metric, suite)

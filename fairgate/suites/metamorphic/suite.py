@@ -237,20 +237,26 @@ class MetamorphicSuite(Suite):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
-        own = dict.fromkeys(name for each in self.relations.values() for name in each.own_columns)
         ordered = (DIRECTION,) if self.task is not None and self.task.order else ()
         steady = STEADINESS if self.policy.repeats > 1 else ()
         several = dict.fromkeys(each for those in self.pool_columns.values() for each in those)
         pooled = (name for each in several for name in each.names)
         beside = self.shift_columns if self.setup.names_reference else ()
-        return (*COLUMNS, *ordered, *own, *steady, *pooled, *beside)
+        return (*COLUMNS, *ordered, *self._own_columns, *steady, *pooled, *beside)
+
+    @property
+    def _own_columns(self) -> tuple[str, ...]:
+        """Columns that single relations fill, each once."""
+        return tuple(
+            dict.fromkeys(name for each in self.relations.values() for name in each.own_columns)
+        )
 
     @property
     def shift_columns(self) -> tuple[str, ...]:
         """Columns that compare with the policy's reference."""
         ordered = (shift.DIRECTION,) if self.task is not None and self.task.order else ()
         degrees = (shift.DEGREE,) if self.forms else ()
-        ranked = (shift.EXPOSURE,) if EXPOSURE[0] in self.columns else ()
+        ranked = (shift.EXPOSURE,) if EXPOSURE[0] in self._own_columns else ()
         answers = shift.ANSWER, shift.CHANGES, shift.UNREADABLE
         return (*answers, *ordered, *degrees, shift.DOCUMENTS, *ranked)
 
