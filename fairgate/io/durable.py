@@ -193,6 +193,17 @@ def check_parts(folder: Path, names: Iterable[str]) -> None:
         )
 
 
+def is_part(file: Path) -> bool:
+    """Whether a file is one of those that were written together into its folder, as it is."""
+    if file.name == PARTS:
+        return True
+    try:
+        parts = read_json_object(file.parent / PARTS).get("parts")
+    except DataError:
+        return False
+    return isinstance(parts, dict) and parts.get(file.name, "") == _sha256(file.parent, file.name)
+
+
 def _require_readable(path: Path) -> None:
     """Raise DataError where there is a file and the system does not let it be read."""
     try:

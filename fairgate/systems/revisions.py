@@ -14,13 +14,14 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.ports import ResultStore, Runtime
 from fairgate.domain.schema import ByShape, Names, Role, Strict, Text
 from fairgate.domain.wording import quoted
+from fairgate.io.durable import is_part
 from fairgate.io.git import CACHE, repository_of
 from fairgate.io.named_files import existing
 from fairgate.io.tables import file_sha256
 
 _NOT_CODE = frozenset({".git", "__pycache__", CACHE})
-_RECORDS = ("run.json", "shard.json")
-"""Files of a folder that a run wrote."""
+_BASELINE = b'{\n "schema_version": '
+"""How the files of baselines begin."""
 P = TypeVar("P", bound=BaseModel)
 
 
@@ -33,7 +34,8 @@ class RevisionFiles(Strict):
         Names(Role.CODE),
     ] = Field(
         description="Files and folders that the system is made of, such as `[app, data]`: answers "
-        "are reused as long as nothing in them changes."
+        "are reused as long as nothing in them changes. Folders count with all below, and where "
+        "links lead."
     )
 
 
@@ -62,10 +64,10 @@ def resolved(part: P, runtime: Runtime) -> P:
 
 
 def content_hash(names: Iterable[str], runtime: Runtime) -> str:
-    """Return a hash of all files at or below the named ones, by name and content.
+    """Hash all files at or below the named ones, by name and content, through links.
 
-    Folders of git, of compiled Python and FairGate's cache do not count. Raises DataError for what
-    is not there, and for a folder without files.
+    Files of git, of compiled Python and of FairGate's cache and runs do not count. Raises
+    DataError for what is not there, and for a folder without files.
     """
     digest = hashlib.sha256()
     for name in names:
@@ -75,40 +77,71 @@ def content_hash(names: Iterable[str], runtime: Runtime) -> str:
             raise DataError(f"{quoted(name)}, which `revision` names, holds no file; expected some")
         for file in files:
             inside = "" if file == path else file.relative_to(path).as_posix()
-            digest.update(f"{name}\0{inside}\0{file_sha256(str(file))}\n".encode())
+            _add(digest, f"{name}\0{inside}", file_sha256(str(file)))
     return digest.hexdigest()[:16]
 
 
+def _add(digest: hashlib._Hash, name: str, content: str) -> None:
+    # Names of files need be no text.
+    digest.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
+
+
 def _below(folder: Path) -> Iterator[Path]:
-    for above, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name not in _NOT_CODE]
-        yield from (Path(above, name) for name in files if Path(above, name).is_file())
+    """Yield each file below a folder, also where a link leads; none again inside itself."""
+    waiting = [(folder, frozenset({folder.resolve()}))]
+    while waiting:
+        above, around = waiting.pop()
+        try:
+            paths = [above / entry for entry in os.listdir(above) if entry not in _NOT_CODE]
+        except OSError as error:
+            raise DataError(f"{quoted(str(above))} cannot be read: {error.strerror}") from error
+        for path in paths:
+            if path.is_file() and not is_part(path):
+                yield path
+            elif path.is_dir() and (inner := path.resolve()) not in around:
+                waiting.append((path, around | {inner}))
 
 
 def checkout_state(folder: Path, but: Collection[Path] = ()) -> str:
-    """Return the commit that is checked out at a folder, and what was changed since.
+    """Name the commit that is checked out at a folder, and what was changed since.
 
     Empty where there is no commit. `but` are files whose changes do not count, by resolved path;
-    nor do baselines and what runs wrote.
+    nor do baselines, what runs wrote and what git ignores.
     """
     repository = repository_of(folder)
     commit = repository.ask("rev-parse", "--verify", "HEAD^{commit}") if repository else None
     if repository is None or not commit:
         return ""
-    status = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    status = repository.ask(
+        *("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"),
+        "--ignore-submodules=none",
+    )
+    listed = repository.ask("ls-files", "-z", "-v") or b""
+    # Marked so that `status` passes them over: in lower case, or S.
+    hidden = [
+        entry[2:] for entry in listed.split(b"\0") if entry[:1].islower() or entry[:1] == b"S"
+    ]
+    changed = [entry[3:] for entry in (status or b"").split(b"\0") if entry]
     digest = hashlib.sha256(commit)
-    for entry in (repository.ask(*status) or b"").split(b"\0"):
-        name = os.fsdecode(entry[3:])
+    for name in map(os.fsdecode, (*changed, *hidden)):
         file = repository.top / name
-        if not name or file in but or "baselines" in file.parts or _is_of_a_run(file):
-            continue
-        content = file_sha256(str(file)) if file.is_file() else "none"
-        digest.update(f"{name}\0{content}\n".encode("utf-8", "surrogateescape"))
+        is_other = CACHE in Path(name).parts or file in but or _is_baseline(file) or is_part(file)
+        if file.is_dir():  # a repository of its own
+            for inner in sorted(_below(file)):
+                _add(digest, str(inner.relative_to(repository.top)), file_sha256(str(inner)))
+        elif not is_other:
+            _add(digest, name, file_sha256(str(file)) if file.is_file() else "none")
     return digest.hexdigest()[:16]
 
 
-def _is_of_a_run(file: Path) -> bool:
-    return CACHE in file.parts or any((file.parent / name).is_file() for name in _RECORDS)
+def _is_baseline(file: Path) -> bool:
+    if file.parent.name != "baselines" or file.suffix != ".json":
+        return False
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_BASELINE)) == _BASELINE
+    except OSError:
+        return False
 
 
 class StoreOfState:
