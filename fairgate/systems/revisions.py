@@ -92,7 +92,7 @@ def _below(folder: Path) -> Iterator[Path]:
     while waiting:
         above, around = waiting.pop()
         try:
-            paths = [above / entry for entry in os.listdir(above) if entry not in _NOT_CODE]
+            paths = [path for path in above.iterdir() if path.name not in _NOT_CODE]
         except OSError as error:
             raise DataError(f"{quoted(str(above))} cannot be read: {error.strerror}") from error
         for path in paths:
