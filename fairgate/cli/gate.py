@@ -50,7 +50,8 @@ def run(policy: Path, **options: Any) -> int:
     folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
     """
     from fairgate.gate.accepted_runs import locate_references
-    from fairgate.gate.composition import Composition, all_at_once
+    from fairgate.gate.composition import Composition
+    from fairgate.gate.examine import all_at_once
     from fairgate.gate.run_folder import FinishedRun, output_folder
     from fairgate.reports.formats import chosen
     from fairgate.terminal.output import Profile
@@ -121,7 +122,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     Finds everything that can be found without running: model folders, the corpus, and which
     questions a recording answers, too.
     """
-    from fairgate.gate.composition import examine
+    from fairgate.gate.examine import examine
 
     runtime = runtime_of(options)
     for file in files:

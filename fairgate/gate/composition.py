@@ -1,37 +1,20 @@
-"""From a loaded policy to what a run needs: the system under test, and all that is known first.
-
-Then how a run's pace compares with the baseline's, and what can be found about a policy without
-running it.
-"""
+"""From a loaded policy to what a run needs: the system under test, and all that is known first."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
-import os
-import statistics
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate import __version__
-from fairgate.domain.cases import TestPlan
-from fairgate.domain.errors import (
-    BaselineError,
-    FairGateError,
-    PolicyError,
-    UsageError,
-)
 from fairgate.domain.executions import Execution
-from fairgate.domain.outcomes import MEASURING, Origin, Provenance, SlowerPace, short
-from fairgate.domain.ports import SILENT, OpenSystem, Progress, Runtime
+from fairgate.domain.outcomes import MEASURING, Origin, Provenance, short
+from fairgate.domain.ports import OpenSystem, Progress, Runtime
 from fairgate.domain.schema import Role, named_in
-from fairgate.domain.wording import quoted
-from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.baseline import (
     References,
     environment_notices,
@@ -44,41 +27,27 @@ from fairgate.gate.loaded_policy import (
     NO_BASELINE,
     LoadedPolicy,
     judge_notices,
-    loaded_part,
     quarantine_notices,
-    systems_of,
     unproven,
 )
 from fairgate.gate.manifest import contents
-from fairgate.gate.materials import SuiteRetrievers, retriever_problems
+from fairgate.gate.materials import SuiteRetrievers
+from fairgate.gate.origin import Counted
+from fairgate.gate.pace import with_pace
 from fairgate.gate.rules import idle_notices
 from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment
-from fairgate.policy.checks import missing_programs
-from fairgate.policy.parse import problem
-from fairgate.policy.yaml_text import YamlFault, read_yaml_file
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.reference import ReferencedSystem, reference_of
-from fairgate.systems.resources import Resources, refuse_committed
+from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
     from fairgate.gate.gate import GateInput, GateRun
     from fairgate.systems.recorded import Recording
-    from fairgate.systems.system_kind import Finding
 
-_KIND = "pace"
-FEWEST = 20
-"""Answers without which no pace is kept or reported."""
-TIMES, SECONDS = 1.5, 0.02
-"""A median is slower that is greater by both: the factor and the difference."""
-_MOST = 10**9
 _FINISHED = "finished"
 """Kind of a stored mark: a run of this state had all its answers."""
-_ANSWERING = ("ask", "generate")
-"""Stages that get answers."""
-_OTHERS = frozenset({"judge", "reference"})
-"""Parts in which others than the system under test answer."""
 _HARDLY = 0.1
 """Share of the planned units; so few are decided where a model does not do what it is asked."""
 
@@ -371,32 +340,8 @@ class Composition:
         return RecordedSystem(lambda: recording, lambda: self._resources.encoder(chosen).documents)
 
     def _paced(self, run: GateRun) -> GateRun:
-        """Keep how long this run's answers took, and add where the baseline's took notably less.
-
-        A note, never a verdict. How long answers took is no part of a run's files, which are the
-        same for the same answers, unless they took notably longer. The median is kept in the result
-        store beside what was under test, and found again by the baseline's. Where the baseline's
-        own run is not known there, the first run that is compared with it stands for it; without
-        the store there is no note. Only runs that ask as many questions at once are compared, and
-        none that waits between its questions (`per_second`): the time is from when a question is
-        handed out.
-        """
-        given, found = run.given, self.answer_seconds
-        baseline = given.references.baseline
-        together = dict(_settings(given.policy.system.model_dump(mode="json")))
-        if len(found) < FEWEST or together.get("per_second") is not None:
-            return run
-        median, store = _rounded(statistics.median(found)), self._resources.store
-        # The first run of a state is the one that a baseline is made of.
-        states = [given.provenance, *([baseline.provenance] if baseline else [])]
-        keys = [_key(given.policy.name, together, state) for state in states]
-        kept = store.get_many(_KIND, keys)
-        store.put_many(_KIND, [(key, json.dumps(median)) for key in keys if key not in kept])
-        before = _seconds(kept.get(keys[-1], "")) if baseline else None
-        if before is None or median < max(_rounded(before * TIMES), _rounded(before + SECONDS)):
-            return run
-        pace = SlowerPace(seconds=median, baseline_seconds=before, answers=len(found))
-        return replace(run, result=replace(run.result, pace=pace))
+        """Add where the system answers notably more slowly than it did for the baseline."""
+        return with_pace(run, self.answer_seconds, lambda: self._resources.store)
 
     @cached_property
     def _suite_retrievers(self) -> SuiteRetrievers:
@@ -422,169 +367,3 @@ def on_its_machines(run: GateRun, environment: Mapping[str, str]) -> GateRun:
     )
     provenance = replace(given.provenance, environment=environment)
     return run.started_from(replace(given, provenance=provenance), notice)
-
-
-class Counted(Progress):
-    """Progress of a run that counts where the system's answers come from."""
-
-    def __init__(self, inner: Progress) -> None:
-        """Pass everything on."""
-        self._inner = inner
-        self.answers = self.stored = 0
-
-    def start(self, stage: str, total: int, cached: int) -> None:
-        """Count the answers of a stage, but those of a judge."""
-        *parts, name = stage.split(": ")
-        if name in _ANSWERING and _OTHERS.isdisjoint(parts):
-            self.answers += total
-            self.stored += cached
-        self._inner.start(stage, total, cached)
-
-    def advance(self, steps: int) -> None:
-        """Pass on."""
-        self._inner.advance(steps)
-
-    def generated(self, tokens: int) -> None:
-        """Pass on."""
-        self._inner.generated(tokens)
-
-    def finish(self) -> None:
-        """Pass on."""
-        self._inner.finish()
-
-    def note(self, text: str) -> None:
-        """Pass on."""
-        self._inner.note(text)
-
-    def part(self, name: str) -> AbstractContextManager[None]:
-        """Pass on."""
-        return self._inner.part(name)
-
-
-def read_origin(found: object) -> Origin | None:
-    """Read the answers' origin in a run record; None where it is none."""
-    read = found if isinstance(found, dict) else {}
-    asked, stored = read.get("asked"), read.get("stored")
-    if not isinstance(asked, int) or not isinstance(stored, int):
-        return None
-    return Origin(asked=asked, stored=stored) if 0 <= min(asked, stored) <= _MOST else None
-
-
-def read_pace(found: Mapping[str, object]) -> SlowerPace | None:
-    """Read the pace in a run record; None where it is none."""
-    seconds, before, answers = (
-        found.get(name) for name in ("seconds", "baseline_seconds", "answers")
-    )
-    if not isinstance(seconds, float) or not isinstance(before, float):
-        return None
-    if not isinstance(answers, int) or not 0 < answers < _MOST or not 0 <= before < seconds < _MOST:
-        return None
-    return SlowerPace(seconds=seconds, baseline_seconds=before, answers=answers)
-
-
-def _settings(system: object) -> Iterator[tuple[str, object]]:
-    """Yield how many questions are put at once and a second: both change how long each waits."""
-    for name, value in system.items() if isinstance(system, dict) else ():
-        if name in ("concurrency", "per_second") and value is not None:
-            yield name, value
-        yield from _settings(value)
-
-
-def _key(policy: str, together: Mapping[str, object], provenance: Provenance) -> str:
-    state = sorted(asdict(provenance)["under_test"].items())
-    parts = (policy, sorted(together.items()), provenance.commit, state)
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
-
-
-def _rounded(seconds: float) -> float:
-    """Round as in reports, so that a judgement never rests on more than they show."""
-    return float(f"{seconds:.3g}")
-
-
-def _seconds(text: str) -> float | None:
-    """Read a stored number of seconds; None where there is none."""
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return _rounded(value) if math.isfinite(value) and value >= 0 else None
-
-
-@contextmanager
-def all_at_once(path: Path, runtime: Runtime, baseline: str | None) -> Iterator[None]:
-    """Have a run that is refused say all that `check` finds; of one fault alone its code stays."""
-    try:
-        yield
-    except FairGateError as error:
-        try:
-            examine(path, runtime, baseline)
-        except PolicyError as whole:
-            if str(error) in str(whole) or isinstance(error, PolicyError):
-                if len(whole.problems) == 1:
-                    raise PolicyError(whole.problems, error.exit_code) from error
-                raise whole from error
-        raise
-
-
-def examine(
-    path: Path, runtime: Runtime, baseline: str | None = None
-) -> tuple[LoadedPolicy, list[str]]:
-    """Load a policy and do all that a run does before it asks, as far as no model is needed.
-
-    Returned are the policy and notes on what its files hold. Raises PolicyError with all problems,
-    in the run's words. `baseline` is the file that a run would name.
-    """
-    parsed, loaded, problems = loaded_part(read_yaml_file(path), str(path), runtime)
-    if parsed is None:
-        raise PolicyError(problems)
-    policy = parsed.policy
-    notes_on_files: list[Finding] = []
-    lacking: list[YamlFault] = []
-    asked_plan = None if loaded is None else loaded.plan
-    for name, part, its_runtime in systems_of(parsed, runtime):
-        findings = list(part.examined(asked_plan, its_runtime))
-        programs = missing_programs(part.model_dump(), its_runtime.under_test.root)
-        lacking += [((name, *where), sentence) for where, sentence in programs]
-        lacking += [
-            ((name, *finding.place), finding.sentence) for finding in findings if finding.is_problem
-        ]
-        notes_on_files += [finding for finding in findings if not finding.is_problem]
-    reported = {(each.path, each.line, each.column) for each in problems}
-    later = [problem(parsed, place, sentence) for place, sentence in lacking]
-    if policy.judge is not None:
-        from fairgate.systems.judges import judge_problems
-
-        later += [problem(parsed, *each) for each in judge_problems(policy.judge, runtime)]
-    for position, suite in enumerate(policy.suites):
-        for place, sentence in retriever_problems(suite, runtime):
-            later.append(problem(parsed, ("suites", position, *place), sentence))
-    if "name" not in parsed.stand_ins:
-        try:
-            alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
-            locate_references(alone, path, baseline)
-        except BaselineError as error:
-            later.append(problem(parsed, ("name",), str(error)))
-    if runtime.cache.exists():
-        try:
-            refuse_committed(runtime.cache)
-        except UsageError as error:
-            later.append(problem(parsed, (), str(error)))
-    problems += [each for each in later if (each.path, each.line, each.column) not in reported]
-    if loaded is None or problems:
-        raise PolicyError(list(dict.fromkeys(problems)))
-    notes = [*(finding.sentence for finding in notes_on_files), *judge_notices(loaded)]
-    # Why a run would be refused on this machine, though the policy is valid.
-    try:
-        for _, part, _ in systems_of(parsed, runtime):
-            part.open(Resources(runtime, SILENT))
-    except UsageError as error:
-        notes.append(f"a run as this command was called is refused: {error}")
-    accesses = [each for _, part, _ in systems_of(parsed, runtime) for each in part.accesses()]
-    accesses += loaded.policy.judge.accesses() if loaded.policy.judge else []
-    names = dict.fromkeys(one.secret for one in accesses if one.secret is not None)
-    notes += [
-        f"a run needs the environment variable {quoted(name)}, which is not set here"
-        for name in names
-        if name not in os.environ
-    ]
-    return loaded, notes

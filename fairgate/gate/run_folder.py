@@ -18,9 +18,11 @@ from fairgate.domain.outcomes import Origin, SlowerPace
 from fairgate.domain.ports import SILENT, BaseSystem, Runtime, SystemUnderTest
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import NO_REFERENCES, References
-from fairgate.gate.composition import Composition, read_origin, read_pace
+from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
+from fairgate.gate.origin import read_origin
+from fairgate.gate.pace import read_pace
 from fairgate.io.durable import PARTS, check_parts, write_lines, write_parts
 from fairgate.io.git import is_tracked, keep_output_out_of_git
 from fairgate.io.tables import read_json_object

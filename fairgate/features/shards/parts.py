@@ -45,10 +45,11 @@ from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.attribution import crossed_cases, documents_of_pairs
 from fairgate.gate.baseline import References, of_machines, plan_hash
-from fairgate.gate.composition import Composition, Counted, on_its_machines
+from fairgate.gate.composition import Composition, on_its_machines
 from fairgate.gate.gate import run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.manifest import contents
+from fairgate.gate.origin import Counted
 from fairgate.gate.run_folder import (
     PART_MANIFEST,
     RECORD,

@@ -1,0 +1,107 @@
+"""What can be found about a policy without running it (`check`, and a run that is refused)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairgate.domain.cases import TestPlan
+from fairgate.domain.errors import BaselineError, FairGateError, PolicyError, UsageError
+from fairgate.domain.ports import SILENT, Runtime
+from fairgate.domain.wording import quoted
+from fairgate.gate.accepted_runs import locate_references
+from fairgate.gate.loaded_policy import LoadedPolicy, judge_notices, loaded_part, systems_of
+from fairgate.gate.materials import retriever_problems
+from fairgate.policy.checks import missing_programs
+from fairgate.policy.parse import problem
+from fairgate.policy.yaml_text import YamlFault, read_yaml_file
+from fairgate.systems.resources import Resources, refuse_committed
+
+if TYPE_CHECKING:
+    from fairgate.systems.system_kind import Finding
+
+
+@contextmanager
+def all_at_once(path: Path, runtime: Runtime, baseline: str | None) -> Iterator[None]:
+    """Report all problems that `check` finds when a run is refused, not only the first.
+
+    A single problem keeps the exit code of the run.
+    """
+    try:
+        yield
+    except FairGateError as error:
+        try:
+            examine(path, runtime, baseline)
+        except PolicyError as all_problems:
+            if str(error) in str(all_problems) or isinstance(error, PolicyError):
+                if len(all_problems.problems) == 1:
+                    raise PolicyError(all_problems.problems, error.exit_code) from error
+                raise all_problems from error
+        raise
+
+
+def examine(
+    path: Path, runtime: Runtime, baseline: str | None = None
+) -> tuple[LoadedPolicy, list[str]]:
+    """Load a policy and do all that a run does before it asks, as far as no model is needed.
+
+    Returned are the policy and notes on what its files hold. Raises PolicyError with all problems,
+    in the run's words. `baseline` is the file that a run would name.
+    """
+    parsed, loaded, problems = loaded_part(read_yaml_file(path), str(path), runtime)
+    if parsed is None:
+        raise PolicyError(problems)
+    policy = parsed.policy
+    notes_on_files: list[Finding] = []
+    lacking: list[YamlFault] = []
+    asked_plan = None if loaded is None else loaded.plan
+    for name, part, its_runtime in systems_of(parsed, runtime):
+        findings = list(part.examined(asked_plan, its_runtime))
+        programs = missing_programs(part.model_dump(), its_runtime.under_test.root)
+        lacking += [((name, *where), sentence) for where, sentence in programs]
+        lacking += [
+            ((name, *finding.place), finding.sentence) for finding in findings if finding.is_problem
+        ]
+        notes_on_files += [finding for finding in findings if not finding.is_problem]
+    reported = {(known.path, known.line, known.column) for known in problems}
+    later = [problem(parsed, place, sentence) for place, sentence in lacking]
+    if policy.judge is not None:
+        from fairgate.systems.judges import judge_problems
+
+        later += [problem(parsed, *fault) for fault in judge_problems(policy.judge, runtime)]
+    for position, suite in enumerate(policy.suites):
+        for place, sentence in retriever_problems(suite, runtime):
+            later.append(problem(parsed, ("suites", position, *place), sentence))
+    if "name" not in parsed.stand_ins:
+        try:
+            alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
+            locate_references(alone, path, baseline)
+        except BaselineError as error:
+            later.append(problem(parsed, ("name",), str(error)))
+    if runtime.cache.exists():
+        try:
+            refuse_committed(runtime.cache)
+        except UsageError as error:
+            later.append(problem(parsed, (), str(error)))
+    problems += [new for new in later if (new.path, new.line, new.column) not in reported]
+    if loaded is None or problems:
+        raise PolicyError(list(dict.fromkeys(problems)))
+    notes = [*(finding.sentence for finding in notes_on_files), *judge_notices(loaded)]
+    # Why a run would be refused on this machine, though the policy is valid.
+    try:
+        for _, part, _ in systems_of(parsed, runtime):
+            part.open(Resources(runtime, SILENT))
+    except UsageError as error:
+        notes.append(f"a run as this command was called is refused: {error}")
+    accesses = [access for _, part, _ in systems_of(parsed, runtime) for access in part.accesses()]
+    accesses += loaded.policy.judge.accesses() if loaded.policy.judge else []
+    names = dict.fromkeys(access.secret for access in accesses if access.secret is not None)
+    notes += [
+        f"a run needs the environment variable {quoted(name)}, which is not set here"
+        for name in names
+        if name not in os.environ
+    ]
+    return loaded, notes
