@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import email.utils
 import ipaddress
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -18,6 +16,7 @@ from urllib.parse import urlsplit
 from fairgate.domain.errors import ApplicationError, FairGateError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed, harmless, quoted
+from fairgate.io import waits
 from fairgate.io.inner_errors import TOO_LONG, InnerError, inner_error
 
 if TYPE_CHECKING:
@@ -35,6 +34,10 @@ NOT_NOW = frozenset({RATE_LIMITED, 503, 529})
 """Those by which a server refuses whatever it is asked for the time being."""
 WINDOW = 60.0
 """Seconds over which servers mostly count the requests that they allow."""
+_UNPAID = (
+    r"insufficient.?quota|billing.?hard.?limit|credit balance|"
+    r"\b(?:insufficient|out of|no more|exceeded your) (?:credits?|balance|funds|prepaid)"
+)
 _MOST_INNER = 1 << 16
 """Bytes of an answer in which an error is looked for."""
 
@@ -82,8 +85,16 @@ class HttpAnswer:
 
     @property
     def is_rate_limited(self) -> bool:
-        """Return whether the server refuses because of the rate, and does not say how long."""
+        """Return whether the server refuses because of the rate, without `Retry-After`."""
         return self.status == RATE_LIMITED and retry_after(self) is None
+
+    @property
+    def is_unpaid(self) -> bool:
+        """Return whether what the account may use is used up, so that no pause helps."""
+        if self.status // 100 != 4:
+            return False
+        words = self.body[:2000].decode("utf-8", "replace")
+        return re.search(_UNPAID, words, re.IGNORECASE) is not None
 
 
 class Fault(Enum):
@@ -136,39 +147,34 @@ def busy_pause(
 ) -> float | None:
     """Return how long to wait before asking again: what the server asks for, else growing pauses.
 
-    Those are 1, 2, 4, … s. For a rate that a server does not tell they are 4, 16, … s, and the last
-    one is a whole minute: a server that counts by the minute counts nothing of before then.
+    Those are 1, 2, 4, … s. For a rate limit without `Retry-After` they are 4, 16, … s, and the last
+    one is a whole minute: a server that counts by the minute counts nothing of before then. Where
+    it tells a time elsewhere, no pause is shorter. What is used up for good is not asked for again.
     """
     if answer is None:
         return 2.0 ** (attempt - 1) if request.is_repeatable else None
-    if answer.status not in (BUSY if request.is_repeatable else BUSY - UNSURE):
+    if answer.status not in (BUSY if request.is_repeatable else BUSY - UNSURE) or answer.is_unpaid:
         return None
+    if (requested := retry_after(answer)) is not None:
+        return requested
+    own = 2.0 ** (attempt - 1)
     if answer.is_rate_limited:
-        return WINDOW if attempt + 1 >= attempts else min(4.0**attempt, WINDOW)
-    requested = retry_after(answer)
-    return 2.0 ** (attempt - 1) if requested is None else requested
+        own = WINDOW if attempt + 1 >= attempts else min(4.0**attempt, WINDOW)
+        own = max(own, min(waits.window_left(answer.headers) or 0.0, WINDOW))
+    # What else a server says is the least: it counts on nobody else asking meanwhile.
+    return max(own, asked_wait(answer) or 0.0)
 
 
 def retry_after(answer: HttpAnswer) -> float | None:
-    """Return the seconds that a server asks to wait, also until a date; None where it gives none.
-
-    The clock of this machine is compared with the server's `Date`, where it sends one.
-    """
-    text = answer.headers.get("retry-after", "").strip()
-    if re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,9})?", text):
-        return float(text)
-    if (until := _seconds_of(text)) is None:
-        return None
-    now = _seconds_of(answer.headers.get("date", ""))
-    return max(0.0, until - (time.time() if now is None else now))
+    """Return the seconds that a server asks to wait in `Retry-After`; None where it gives none."""
+    return waits.retry_after(answer.headers)
 
 
-def _seconds_of(date: str) -> float | None:
-    """Return a header's date in seconds; None where it is none."""
-    try:
-        return email.utils.parsedate_to_datetime(date[:64]).timestamp()
-    except (ValueError, OverflowError):
-        return None
+def asked_wait(answer: HttpAnswer) -> float | None:
+    """Return the seconds that a server asks to wait, wherever it says so; None for none."""
+    if (wait := retry_after(answer)) is not None or answer.status not in NOT_NOW:
+        return wait
+    return waits.told_wait(answer.headers, answer.body)
 
 
 def whole_seconds(text: str | None) -> float | None:
@@ -323,6 +329,8 @@ class HttpService:
     def _hint(self, answer: HttpAnswer) -> str:
         if TOO_LARGE in self.hints and self.is_too_long(answer):
             return self.hints[TOO_LARGE]
+        if answer.is_unpaid:
+            return "what its account may use is used up: look at its plan and credit"
         if answer.status in self.hints:
             return self.hints[answer.status]
         if answer.status in (401, 403):
@@ -336,7 +344,7 @@ class HttpService:
             target = harmless(self.concealed(answer.headers.get("location", ""))[:100])
             return f"redirects are not followed: name the address it leads to ({target!r})"
         slower = "lower `concurrency` or set `per_second`" if self.sets_pace else "run again later"
-        if answer.status in BUSY and (wait := retry_after(answer)) is not None:
+        if answer.status in BUSY and (wait := asked_wait(answer)) is not None:
             return f"it asks to wait {wait:g} s: {slower}"
         if answer.status == RATE_LIMITED:
             times = self.limits.attempts

@@ -6,10 +6,12 @@ a list of one such object, `{"detail": …}`, `{"choices": [{"error": …}]}`, a
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import harmless
 
 _ERRORS = ("error", "Error", "err", "fault")
@@ -19,7 +21,7 @@ _MESSAGES = (
 )
 _CODES_OF_ERRORS = (
     *("code", "status_code", "Code", "statusCode", "errorCode", "error_code"),
-    *("errcode", "__type"),
+    *("errcode", "errorType", "__type"),
 )
 _CODES = (*_CODES_OF_ERRORS, "status", "http_status", "type", "kind")
 _WORDS = 200
@@ -29,8 +31,12 @@ TOO_LONG = (
     r"exceeds?\b.{0,60}\btokens?\b|longer than the (?:maximum|model)|reduce the length|input length"
 )
 """How servers of models say that a prompt does not fit."""
+_TOO_OFTEN = (
+    r"rate.?limit|too.?many(?! (?:input )?tokens)|throttl|quota|exhausted|request limit|"
+    "limited to [0-9]|速率|频率|限流"
+)
 _STATUSES = (
-    (429, "rate.?limit|too.?many|throttl|quota|exhausted"),
+    (429, _TOO_OFTEN),
     (503, "overload|unavailable|capacity|busy|warming|loading|try again"),
     (504, "time.?out|timed out|deadline"),
     (401, "unauthori[sz]ed|authenticat|api.?key|credential"),
@@ -41,6 +47,10 @@ _STATUSES = (
 )
 """Statuses, and the words of codes and messages that mean them; the first that fits counts."""
 _UNKNOWN = 500
+_WITHHELD = 400
+_INNER = ("response", "result", "data", "output", "body")
+"""Members in which applications hand on what another one answered."""
+_BLOCKED = ("blockReason", "finishReason", "block_reason", "finish_reason")
 
 
 class InnerError(NamedTuple):
@@ -53,7 +63,10 @@ class InnerError(NamedTuple):
 
 
 def inner_error(value: Any) -> InnerError | None:
-    """Return the error in an answer's JSON value; None where it holds none."""
+    """Return the error in an answer's JSON value; None where it holds none.
+
+    Called where the value lacks the answer: a message alone, or a reason to withhold it, counts.
+    """
     for part in _places(value):
         if isinstance(part, str) and part.strip():
             return InnerError(_status((), part), _line(part))
@@ -61,7 +74,33 @@ def inner_error(value: Any) -> InnerError | None:
             codes = [part[name] for name in _CODES if part.get(name) not in (None, "", 0)]
             words = _words(part)
             return InnerError(_status(codes, words), _line(words or repr(codes or dict(part))))
-    return None
+    if not isinstance(value, Mapping):
+        return None
+    for name in _INNER:
+        inner = value.get(name)
+        if isinstance(inner, str) and inner.lstrip().startswith("{"):
+            with contextlib.suppress(JsonError):
+                inner = read_json(inner, strict=False)
+        if isinstance(inner, Mapping) and (error := inner_error(inner)) is not None:
+            return error
+    words = _words(value)
+    if words and (status := _status((), words)) != _UNKNOWN:
+        return InnerError(status, _line(words))
+    reason = _reason_to_withhold(value)
+    return InnerError(_WITHHELD, f"no answer, {reason}") if reason else None
+
+
+def _reason_to_withhold(value: Mapping[Any, Any]) -> str:
+    """Return why a model's answer is not there, as Gemini tells it; empty where nothing is told."""
+    candidates = value.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    for part in (value.get("promptFeedback"), first):
+        if not isinstance(part, Mapping):
+            continue
+        for name in _BLOCKED:
+            if isinstance(reason := part.get(name), str) and reason not in ("", "STOP"):
+                return f"{name}: {_line(reason)}"
+    return ""
 
 
 def _places(value: Any) -> Iterator[Any]:
@@ -84,6 +123,9 @@ def _places(value: Any) -> Iterator[Any]:
     says_so = {str(value.get(name)).lower() for name in ("object", "type", "status")}
     failed = value.get("success") is False or value.get("ok") is False
     if failed or says_so & {"error", "failed", "failure"}:
+        yield value
+    status = value.get("status")
+    if isinstance(status, int) and 400 <= status <= 599:  # RFC 9457
         yield value
     yield _validation(value.get("detail"))
     if any(name in value for name in _CODES_OF_ERRORS):

@@ -35,7 +35,7 @@ from fairgate.domain.executions import (
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
 from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text, way_of
-from fairgate.domain.wording import concealed_in_answer, quoted
+from fairgate.domain.wording import concealed_in_answer, harmless, quoted
 from fairgate.io.http_messages import HttpAnswer, HttpService
 from fairgate.io.machine import libraries_of_answers
 from fairgate.io.replies import text_of_parts
@@ -81,6 +81,9 @@ _SET_HERE = {
     ),
 }
 """Fields of a request that `extra_body` may not set, and why; null takes out one of `decoding`."""
+_CUT = ("length", "max_tokens", "max_output_tokens", "model_length")
+"""Reasons to end at the limit of tokens: OpenAI's, Anthropic's, Gemini's, Mistral's."""
+_WITHHELD = "filter|safety|block|prohibit|recitation|spii|refusal|sensitive"
 _NO_CONTENT = "have no content (`null`), however often they are asked for, and no reason for it"
 _PLACES = re.compile(r"(\{(?:instruction|documents|text)\})")
 
@@ -483,7 +486,7 @@ class ChatEndpoint:
         generated = Answer(
             text=concealed_in_answer(clean, service.secrets),
             tokens=usage.output or 0,
-            stopped="length" if reason == "length" else "end",
+            stopped="length" if _is_cut(reason) else "end",
             degrees=listed_degrees(value["choices"][0], request) if request.forms else None,
         )
         return generated, _why_silent(text, message, reason)
@@ -524,19 +527,24 @@ def _why_silent(text: str | None, message: Mapping[str, Any] | None, reason: obj
         return ""
     if message is not None and (message.get("tool_calls") or message.get("function_call")):
         return "call a tool and say nothing (`tool_calls`); let the endpoint offer none"
-    match reason:
-        case "length":
-            return (
-                "were cut off before they said anything (`finish_reason: length`), such as a "
-                "model that is still thinking: raise `decoding.max_new_tokens`, or switch "
-                "thinking off (`template_arguments: {enable_thinking: false}` for most models)"
-            )
-        case "content_filter":
-            return "were withheld by the endpoint's filter (`finish_reason: content_filter`)"
+    told = f"`finish_reason: {harmless(str(reason)[:40])}`"
+    if _is_cut(reason):
+        return (
+            f"were cut off before they said anything ({told}), such as a model that is still "
+            "thinking: raise `decoding.max_new_tokens`, or switch thinking off "
+            "(`template_arguments: {enable_thinking: false}` for most models)"
+        )
+    if isinstance(reason, str) and re.search(_WITHHELD, reason, re.IGNORECASE):
+        return f"were withheld by the endpoint's filter ({told})"
     if text is not None:  # an empty text is what a model may say
         return ""
     return _NO_CONTENT
 
 
+def _is_cut(reason: object) -> bool:
+    """Return whether an answer ended at its limit of tokens, as gateways to other models say it."""
+    return isinstance(reason, str) and reason.lower() in _CUT
+
+
 def _is_unfinished_thinking(text: str, reason: object) -> bool:
-    return reason == "length" and text.lstrip().startswith("<think>") and "</think>" not in text
+    return _is_cut(reason) and text.lstrip().startswith("<think>") and "</think>" not in text

@@ -169,6 +169,10 @@ SILENT = {
     "thinking": (completion(None, "length", reasoning_content="Hm"), 1, "`finish_reason: length`"),
     "thinking, a text": (completion("", "length"), 1, "enable_thinking: false"),
     "thinking aloud": (completion("<think>Hm", "length"), 1, "raise `decoding.max_new_tokens`"),
+    "thinking, by Gemini": (completion(None, "MAX_TOKENS"), 1, "raise `decoding.max_new_tokens`"),
+    "thinking, by Anthropic": (completion("", "max_tokens"), 1, "`finish_reason: max_tokens`"),
+    "withheld by Gemini": (completion(None, "content_filter: PROHIBITED_CONTENT"), 1, "`finish_reason: content_filter: PROHIBITED_CONTENT`"),
+    "withheld for safety": (completion("", "SAFETY"), 1, "were withheld by the endpoint's filter"),
     "withheld": (completion(None, "content_filter"), 1, "`finish_reason: content_filter`"),
     "a call": (completion(None, "tool_calls", tool_calls=[{"id": "x"}]), 1, "call a tool"),
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """A status of success with an error inside: kept in its own words, and retried like its status."""
 
 import http.server
+import json
 
 import pytest
 from contract.conftest import NO_RETRIEVAL
@@ -45,6 +46,20 @@ FORMS = {
     "Apigee": (500, {"fault": {"faultstring": WORDS, "detail": {"errorcode": "x"}}}),
     "an application": (500, {"err": WORDS}),
     "a key": (401, {"error": {"message": f"{WORDS}: Invalid API key"}}),
+    "a message alone": (429, {"message": f"{WORDS}: too many requests"}),
+    "a message of a limit": (429, {"message": f"{WORDS}: a trial key is limited to 20 calls / minute"}),
+    "Baidu's limit": (429, {"error_code": 18, "error_msg": f"{WORDS}: qps request limit reached"}),
+    "RFC 9457": (429, {"type": "about:blank", "title": "Too many", "status": 429, "detail": WORDS}),
+    "handed on": (503, {"response": {"error": {"message": WORDS, "code": "overloaded"}}}),
+    "handed on as a result": (429, {"result": {"status": "error", "message": f"{WORDS}: rate limit"}}),
+    "handed on as a text": (500, {"statusCode": 500, "body": json.dumps({"error": WORDS})}),
+    "Lambda's": (504, {"errorMessage": f"{WORDS}: task timed out after 3 s", "errorType": "x"}),
+    "GraphQL": (429, {"data": None, "errors": [{"message": WORDS, "extensions": {}, "code": "RATE_LIMITED"}]}),
+    "JSON-RPC": (503, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": f"{WORDS}: busy"}}),
+    "Zhipu": (429, {"code": 1302, "msg": f"{WORDS}: 您的账户已达到速率限制", "success": False}),
+    "Gemini blocks the prompt": (400, {"promptFeedback": {"blockReason": WORDS}, "usageMetadata": {}}),
+    "Gemini blocks the answer": (400, {"candidates": [{"finishReason": WORDS, "index": 0}]}),
+    "too many tokens": (413, {"error": {"message": f"{WORDS}: too many input tokens"}}),
     "too long": (413, {"error": {"message": f"{WORDS}: maximum context length"}}),
 }  # fmt: skip
 RETRIED = {429, 500, 502, 503, 504}
@@ -108,6 +123,8 @@ def test_what_is_asked_for_is_no_error_whatever_stands_beside_it():
         {"choices": [{"message": {"content": "x"}}], "detail": None, "code": 0},
         {"choices": [{"message": {"content": "x"}}]},
         [], {}, "x", None, 7, {"error": ""}, {"errors": []}, {"success": True},
+        {"message": "Hello, what can I do for you?"}, {"status": 200, "title": "x"},
+        {"result": {"text": "x"}}, {"body": "{"}, {"candidates": [{"finishReason": "STOP"}]},
     ]  # fmt: skip
     assert not [value for value in fine if inner_error(value) is not None]
 
