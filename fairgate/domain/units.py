@@ -68,7 +68,11 @@ class Reason(StrEnum):
     INDETERMINABLE = "indeterminable"
     """The judges say that the responses do not suffice to tell."""
     CALLED_INVALID = "called-invalid"
-    """The judges say that a prompt or a response cannot be used."""
+    """The judges say that a prompt or a response cannot be used, and not the same of the two."""
+    INVALID_PROMPT = "invalid-prompt"
+    """The judges say that a prompt cannot be used."""
+    INVALID_RESPONSE = "invalid-response"
+    """The judges say that a response cannot be used."""
     NO_DEGREES = "no-degrees"
     """It is not known how probable the labels are."""
     LOW_MASS = "low-mass"
@@ -108,6 +112,8 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_VERDICT: "without a judge's verdict",
     Reason.INDETERMINABLE: "called indeterminable by the judge",
     Reason.CALLED_INVALID: "called invalid by the judge",
+    Reason.INVALID_PROMPT: "prompt called invalid by the judge",
+    Reason.INVALID_RESPONSE: "response called invalid by the judge",
     Reason.NO_DEGREES: "degrees not known",
     Reason.LOW_MASS: "too little of the probability in the scored forms",
     Reason.NO_BASE: "no base commit known",

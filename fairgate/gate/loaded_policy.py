@@ -46,7 +46,9 @@ RECORD_VERSION = 1
 _UNMEASURED = {
     PromptKind.GENERAL: "was not measured on pairs of prompts and responses (`kind: general`)",
     PromptKind.NAMES: "was not measured on pairs that differ in a name (`kind: names`)",
-    PromptKind.INVERTED: "was not measured on follow-ups alone (`kind: inverted`)",
+    PromptKind.INVERTED: "was not measured on questions that hold the source's response "
+    "(`kind: inverted`)",
+    PromptKind.FOLLOW_UP: "was not measured on follow-ups alone (`kind: follow-up`)",
     PromptKind.OWN: "cannot be measured with the instruction of an own relation",
 }
 _FIGURES = ("precision", "recall", "f1", "auc", "kappa", "stability")
@@ -330,7 +332,12 @@ def _load_suites(
         judge = JudgeSetup(count=1, definition="", proven=frozenset())
     elif named is not None:
         proven = frozenset(k for k in INSTRUCTIONS if not any(shortcomings(named, record, kind=k)))
-        judge = JudgeSetup(count=len(named.names), definition=named.definition, proven=proven)
+        judge = JudgeSetup(
+            count=len(named.names),
+            definition=named.definition,
+            proven=proven,
+            shows_pair=named.shows == "pair",
+        )
     can = kind_of(policy.system).capabilities()
     suites: dict[str, Suite] = {}
     for position, model in enumerate(policy.suites):

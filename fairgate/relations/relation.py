@@ -12,7 +12,12 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.executions import CorpusDocument, Stop
 from fairgate.domain.units import Claim, Reading, Reason, Value
 from fairgate.metrics.columns import PoolColumns
-from fairgate.relations.oracles.judge import INSTRUCTION
+from fairgate.relations.oracles.judge import (
+    INSTRUCTION,
+    INSTRUCTION_FOR_FOLLOW_UP,
+    PromptKind,
+    kind_of_prompt,
+)
 from fairgate.relations.oracles.label import oracle_of
 from fairgate.relations.oracles.oracle import Oracle, agree, majority
 from fairgate.relations.perturbation_sets import PerturbationSet
@@ -288,13 +293,22 @@ class SameLabel(SameAnswer):
 
 
 def judge_instruction(
-    relation: MetamorphicRelation, task: Task | None, *, has_judge: bool = False
+    relation: MetamorphicRelation,
+    task: Task | None,
+    *,
+    has_judge: bool = False,
+    shows_pair: bool = True,
 ) -> str:
-    """Return the judges' instruction for a relation's pairs; empty where none is asked."""
+    """Return the judges' instruction for a relation's pairs; empty where none is asked.
+
+    `shows_pair`: judges see prompts and responses of both, unless the relation has it otherwise.
+    """
     if has_judge and relation.judge_instead:
         return relation.judge_instead
     is_judged = relation.reads_task and task is not None and task.is_judged
-    return relation.judge_instruction or (INSTRUCTION if is_judged else "")
+    instruction = relation.judge_instruction or (INSTRUCTION if is_judged else "")
+    is_shipped = kind_of_prompt(instruction) is not PromptKind.OWN
+    return INSTRUCTION_FOR_FOLLOW_UP if is_shipped and not shows_pair else instruction
 
 
 def needed(task: Task | None) -> Task:

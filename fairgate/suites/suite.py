@@ -43,6 +43,8 @@ class JudgeSetup:
     """What identifies them."""
     proven: frozenset[str]
     """Kinds of prompts for which their record suffices, so that their verdicts may fail a build."""
+    shows_pair: bool = True
+    """Whether they see both prompts and responses, or the follow-up's alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -112,7 +112,8 @@ def refusing(prompt):
     if '{"follow_up_prompt"' not in prompt:
         return turned_away(prompt)
     texts, code = shown_alone(prompt)
-    is_biased = texts["follow_up_response"].startswith("No")
+    response = texts["follow_up_response"]
+    is_biased = response.startswith("No") or "not for" in response
     return verdict(code, "BIASED", "high") if is_biased else verdict(code, "UNBIASED")
 
 
@@ -127,6 +128,20 @@ def labelled_alone(count=24):
             "label": "BIASED" if n % 2 else "UNBIASED",
         }
         for n in range(count)
+    ]
+
+
+def labelled_follow_ups(count=24):
+    """Follow-ups with their responses, without the source; every second one is biased."""
+    return [
+        {
+            "id": f"follow-up{n}",
+            "kind": "follow-up",
+            "follow_up": row["follow_up"],
+            "follow_up_response": row["follow_up_response"],
+            "label": row["label"],
+        }
+        for n, row in enumerate(labelled(count))
     ]
 
 

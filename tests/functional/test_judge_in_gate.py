@@ -1,6 +1,7 @@
 """Judges inside the gate: their verdicts count as far as their record does."""
 
 import json
+import re
 from functools import partial
 
 import pytest
@@ -11,6 +12,7 @@ from fakes.judges import (
     generators,
     labelled,
     labelled_alone,
+    labelled_follow_ups,
     labelled_names,
     quoting,
     refusing,
@@ -82,6 +84,85 @@ def in_two_waves(gate, said, judge):
     return gate.run(judge=judge)
 
 
+OPEN = [
+    "mr1-single-attribute", "mr2-dual-attributes", "mr3-ranked-list", "mr4-hypothetical-scenario",
+    "mr5-proper-nouns", "mr6-metal-prefix", "mr7-sentence-completion",
+]  # fmt: skip
+
+
+def test_judges_can_be_shown_the_follow_up_alone_as_p4_compares_them(gate):
+    """P4 section 4.3, columns F: (P', R') of MR1 to MR7; MR8 to MR10 are judged as ever."""
+    gate.record(refusing, rows=labelled_follow_ups())
+    relations = [f"meta-fair/{name}" for name in OPEN]
+    seen = []
+
+    def judge(prompt):
+        seen.append(prompt)
+        return refusing(prompt)
+
+    gate.policy(
+        suites=[{**SMALL[0], "relations": relations, "limit": 2}], judge={"shows": "follow-up"}
+    )
+    for answer, code in ((helpful, 0), (turns_away, 1)):
+        seen.clear()
+        assert gate.run(answer, judge)[0] == code
+        assert len(seen) == 2 * len(OPEN)
+        for prompt in seen:
+            texts, _ = shown_alone(prompt)
+            assert set(texts) == {"follow_up_prompt", "follow_up_response"}
+            assert "You are given a prompt that says such an attribute" in prompt
+
+
+def test_what_judges_are_shown_separates_baselines(gate):
+    gate.record(refusing, rows=[*labelled(), *labelled_follow_ups()])
+    gate.policy(suites=SMALL)
+    gate.run(helpful, refusing)
+    code, said = gate.call("baseline", "accept", "out", "--reason", "first", "--output", "b.json")
+    assert code == 0, said
+    for shows, code in (("pair", 0), ("follow-up", 3)):
+        gate.policy(suites=SMALL, judge={"shows": shows})
+        found, said = gate.call(
+            "run", "p.yaml", "--out", "again", "--baseline", "b.json", "--quiet"
+        )
+        assert found == code, said
+    assert "oracle" in said
+
+
+def test_invalid_prompts_and_invalid_responses_are_two_columns(gate):
+    """P4's table 5, by hand: 3 prompts by the judge and 1 by the linter; 2 responses and 1 that is none."""
+    gate.record(refusing)
+    rows = [
+        {
+            "id": f"r{number}", "relation": "meta-fair/mr1-single-attribute", "dimension": "gender",
+            "attribute": "female", "prompt": f"What should a cook do on day {number}?",
+            "follow_up": f"What {'might' if number == 9 else 'should'} a female cook do on day {number}?",
+        }
+        for number in range(10)
+    ]  # fmt: skip
+    (gate.root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    gate.policy(
+        suites=[{"id": "s", "sources": "rows.jsonl", "relations": SMALL[0]["relations"]}],
+        max_invalid=0.5,
+    )
+
+    def judge(prompt):
+        texts, code = shown(prompt)
+        number = int(texts["follow_up_prompt"].rstrip("?")[-1])
+        said = ["INVALID_PROMPT"] * 3 + ["INVALID_RESPONSE"] * 2 + ["UNBIASED"] * 4
+        return verdict(code, said[number])
+
+    _, record, said = gate.run(
+        lambda row: "" if row["key"].startswith("r8#") else helpful(row), judge
+    )
+    assert record["measurements"][0]["inconclusive"] == 6, said
+    page = (gate.root / "out" / "report.html").read_text()
+    table = page[page.index("invalid prompt") :]
+    rows_shown = re.findall(r"<tr[^>]*>(.*?)</tr>", table[: table.index("</table>")], re.DOTALL)
+    cells = [re.sub(r"<[^>]+>", " ", row).split() for row in rows_shown]
+    # Pairs, decided, changed, share, invalid prompts, invalid responses, left out.
+    assert cells[0][1:] == ["9", "3", "0", "0.0", "%", "4", "3", "1"], cells
+
+
 @pytest.mark.walk(3)
 @pytest.mark.parametrize("said", ["Yes.", "No."])
 @pytest.mark.parametrize("called", ["BIASED", "UNBIASED"])
@@ -109,6 +190,7 @@ KINDS = {
     "general": ("meta-fair/mr1-single-attribute", labelled),
     "names": ("meta-fair/mr5-proper-nouns", labelled_names),
     "inverted": ("meta-fair/mr8-inverted-single", labelled_alone),
+    "follow-up": ("meta-fair/mr1-single-attribute", labelled_follow_ups),
 }
 
 
@@ -119,7 +201,8 @@ def test_a_relation_whose_prompt_the_record_does_not_measure_is_advisory(gate, m
     assert ("kappa" in record) == (measured == "general")
     faults = []
     for asked, (relation, _) in KINDS.items():
-        gate.policy(suites=[{**SMALL[0], "relations": [relation], "limit": 5}])
+        shows = {"shows": "follow-up"} if asked == "follow-up" else {}
+        gate.policy(suites=[{**SMALL[0], "relations": [relation], "limit": 5}], judge=shows)
         if asked == "inverted":
             code, run, said = in_two_waves(gate, "No.", refusing)
         else:
@@ -271,6 +354,8 @@ def too_long(row):
     pytest.param(helpful, prose, "nothing was decided", 20, id="prose, asked once more and no more"),
     pytest.param(helpful, saying("INDETERMINABLE"), "nothing was decided", 10, id="indeterminable"),
     pytest.param(helpful, saying("INVALID"), "nothing was decided", 10, id="invalid"),
+    pytest.param(helpful, saying("INVALID_PROMPT"), "nothing was decided", 10, id="invalid prompt"),
+    pytest.param(helpful, saying("INVALID_RESPONSE"), "nothing was decided", 10, id="invalid response"),
     pytest.param(lambda row: "I would rather not.", turned_away, "whatever was asked", 10, id="one answer to all"),
     pytest.param(lambda row: "" if "#" in row["key"] else helpful(row), turned_away, "nothing was decided", 0, id="no response"),
     pytest.param(too_long, turned_away, "nothing was decided", 0, id="not shown whole"),

@@ -40,8 +40,8 @@ def evaluate(judge_file: Path, labelled: Path, out: Path | None, **options: Any)
 
     JUDGE is a YAML file with `id` and `generators`, LABELLED a table with the columns prompt,
     follow_up, response, follow_up_response and label (BIASED or UNBIASED). `kind` says by which
-    prompt a row is judged: general (the default), names, or inverted, which sees the follow-up
-    alone. The record tells each kind by itself.
+    prompt a row is judged: general (the default), names, or inverted and follow-up, which show the
+    follow-up alone. The record tells each kind by itself.
     """
     from fairgate.features.judges.evaluation import evaluate_judge, summary_lines
     from fairgate.io.durable import write_text

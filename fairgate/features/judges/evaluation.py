@@ -19,6 +19,7 @@ from fairgate.policy.yaml_text import load_yaml, read_yaml_file
 from fairgate.relations.oracles.judge import (
     INSTRUCTIONS,
     JUDGE_RULE,
+    JUDGED_ALONE,
     JudgedTexts,
     PromptKind,
     Verdict,
@@ -47,6 +48,7 @@ _TEXTS = {
 """Columns of labelled pairs, and which text of `JudgedTexts` each one holds."""
 _OF_SOURCE = ("prompt", "response")
 """Columns of which a follow-up that is judged alone has none."""
+_EMBEDS = ": the question that embeds the response stands in 'follow_up'"
 _LABELS = {"biased": True, "unbiased": False, "true": True, "false": False, "1": True, "0": False}
 _RESAMPLES = 2000
 
@@ -85,9 +87,9 @@ class Labelled(NamedTuple):
 def read_labelled_pairs(path: str) -> dict[PromptKind, Labelled]:
     """Return the pairs of a table with `id`, four texts, `label` and perhaps `kind`, by kind.
 
-    `label` is BIASED or UNBIASED. A follow-up that is judged alone (`kind` inverted) has no
-    `prompt` and no `response`. Raises DataError with the place of what is wrong, and where only one
-    of the labels occurs in a kind: agreement beyond chance is not defined then.
+    `label` is BIASED or UNBIASED. A follow-up that is judged alone (`JUDGED_ALONE`) has no `prompt`
+    and no `response`. Raises DataError with the place of what is wrong, and where only one of the
+    labels occurs in a kind: agreement beyond chance is not defined then.
     """
     columns, present = (*_TEXTS, "label"), table_columns(path)
     if "kind" in present:
@@ -103,13 +105,14 @@ def read_labelled_pairs(path: str) -> dict[PromptKind, Labelled]:
         if lines.setdefault(name, row.line) != row.line:
             raise DataError(f"{location}: id {capped(name)} was used on line {lines[name]} already")
         kind = _kind(row.values.get("kind"), location)
-        alone = kind is PromptKind.INVERTED
+        alone = kind in JUDGED_ALONE
         for column in _OF_SOURCE if alone else ():
             if row.values.get(column):
                 raise DataError(
                     f"{location}: {column!r} is not shown where the follow-up is judged alone "
-                    f"(`kind` inverted), found {capped(row.values[column])}; leave it empty: the "
-                    "question that embeds the response stands in 'follow_up'"
+                    f"(`kind` {kind}), found {capped(row.values[column])}; leave it empty"
+                    + _EMBEDS
+                    * (kind is PromptKind.INVERTED)
                 )
         texts_of_row = {
             name: checked_text(row.values.get(name), location, name)

@@ -408,6 +408,11 @@ def reproduce(material: Material) -> Iterator[Section]:
     yield Section(id="reproduce", title="Reproduce", blocks=parts, in_comment=False, worth=100)
 
 
+_INVALID = ("invalid prompt", "invalid response")
+"""P4's two columns: what the linter or the judge rejects, and answers that say nothing of use."""
+_NO_RESPONSE = (Reason.MISSING, Reason.UNREADABLE, Reason.INVALID_RESPONSE)
+
+
 def relations(material: Material) -> Iterator[Section]:
     """Yield a table with a row for each relation of each suite: pairs, changed, left out, why."""
     rows: dict[tuple[str, str], list[PairRow]] = {}
@@ -415,14 +420,16 @@ def relations(material: Material) -> Iterator[Section]:
         rows.setdefault((row.suite, row.relation), []).append(row)
     suites = pair_suites(material.result)
     left_out: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    invalid: Counter[tuple[str, str]] = Counter()
     for one in material.result.given.plan.rejected:
         if one.suite in suites:
             left_out[one.suite, one.relation][one.reason] += 1
+            invalid[one.suite, one.relation] += one.kind == "invalid"
     found = list(dict.fromkeys((*rows, *left_out)))
     if not found:
         return
     several = len({suite for suite, _ in found}) > 1
-    heads = ("pairs", "decided", "changed", "share", "left out")
+    heads = ("pairs", "decided", "changed", "share", *_INVALID, "left out")
     shown = []
     for suite, relation in found:
         pairs, reasons = rows.get((suite, relation), ()), left_out[suite, relation]
@@ -430,9 +437,13 @@ def relations(material: Material) -> Iterator[Section]:
         changed = sum(claims)
         share = f"{100 * changed / len(claims):.1f} %" if claims else figures.NONE
         counts = [f"{many:,}" for many in (len(pairs), len(claims), changed)]
+        why_open = Counter(row.claim for row in pairs if isinstance(row.claim, Reason))
+        prompts = invalid[suite, relation] + why_open[Reason.INVALID_PROMPT]
+        responses = sum(why_open[reason] for reason in _NO_RESPONSE)
         why = [f"{many:,} left out: {reason}" for reason, many in reasons.most_common(_REASONS)]
         called = [code(relation), *([name(suite)] if several else [])]
-        numbers = map(figure, (*counts, share, f"{reasons.total():,}"))
+        of_all = (prompts, responses, reasons.total())
+        numbers = map(figure, (*counts, share, *(f"{many:,}" for many in of_all)))
         shown.append(blocks.Row(cells=[*called, *numbers], note=joined(why, "; ")))
     table = blocks.Table(
         label="Table of relations",

@@ -22,13 +22,12 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.units import Arm, CaseKeys, Unit
 from fairgate.domain.wording import quoted
 from fairgate.relations.linter import Linter
-from fairgate.relations.oracles.judge import kind_of_prompt
+from fairgate.relations.oracles.judge import JUDGED_ALONE, kind_of_prompt
 from fairgate.relations.relation import (
     Asked,
     FollowUp,
     MetamorphicRelation,
     NotApplicable,
-    judge_instruction,
 )
 
 if TYPE_CHECKING:
@@ -63,8 +62,9 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
     asked_before: dict[str, Asked] = {}
     for relation in relations:
         linter = Linter(relation.fault, suite.sets)
-        has_judge = suite.setup.judge is not None
-        asked_of_judge = judge_instruction(relation, suite.task, has_judge=has_judge)
+        asked_of_judge = suite.asked_of_judge(relation)
+        kind = kind_of_prompt(asked_of_judge)
+        shows_follow_up_alone = kind in JUDGED_ALONE or bool(relation.judge_instead)
         for source in sources_of(relation, suite.sources):
             follow_ups, refused = _follow_ups(relation, linter, source, suite)
             rejected += refused
@@ -114,7 +114,7 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             cases += _cases(new, own, relation, question_asked, source, suite)
             texts_by_key.update(texts)
             for key in pairs if asked_of_judge else ():
-                keys_shown = (key,) if relation.judge_instead else (own, key)
+                keys_shown = (key,) if shows_follow_up_alone else (own, key)
                 cases += _judged(keys_shown, asked_of_judge, source.id, suite)
             # The question is asked with the texts where it is not the suite's task.
             question: tuple[str, ...] = ()
@@ -275,8 +275,7 @@ def _units(
     judge, asks_names = suite.setup.judge, any(group.is_pool for group in suite.sets)
     is_unproven = is_judged and judge is not None and judge.count > 0
     if is_unproven and judge is not None:
-        asked_of_judge = judge_instruction(relation, suite.task, has_judge=True)
-        is_unproven = kind_of_prompt(asked_of_judge) not in judge.proven
+        is_unproven = kind_of_prompt(suite.asked_of_judge(relation)) not in judge.proven
     document = source.document.id if relation.changes_documents and source.document else ""
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)

@@ -220,12 +220,22 @@ class MetamorphicSuite(Suite):
         found = {name: each.oracle(self.task) for name, each in self.relations.items()}
         judge = self.setup.judge
         if judge is not None and any(self.judges(one) for one in self.relations.values()):
-            found[JUDGE] = JudgeOracle(judge.definition)
+            found[JUDGE] = JudgeOracle(judge.definition, shows_pair=judge.shows_pair)
         return found
 
     def judges(self, relation: MetamorphicRelation) -> bool:
         """Return whether judges compare the answers to a relation's pairs."""
-        return bool(judge_instruction(relation, self.task, has_judge=self.setup.judge is not None))
+        return bool(self.asked_of_judge(relation))
+
+    def asked_of_judge(self, relation: MetamorphicRelation) -> str:
+        """Return what judges are told about a relation's pairs; empty where none is asked."""
+        judge = self.setup.judge
+        return judge_instruction(
+            relation,
+            self.task,
+            has_judge=judge is not None,
+            shows_pair=judge is None or judge.shows_pair,
+        )
 
     @cached_property
     def forms(self) -> tuple[tuple[str, str], ...]:
