@@ -27,7 +27,7 @@ from fairgate.reports.blocks import View
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
 from fairgate.reports.sections.affected import alerts
-from fairgate.reports.sections.cases import BIAS_WORDS
+from fairgate.reports.sections.case_browser import BIAS_WORDS
 
 SCHEMA_VERSION = 1
 _UNTOLD = (

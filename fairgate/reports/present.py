@@ -31,6 +31,7 @@ from fairgate.reports.material import ALONE, ComparedRun, Material, in_words
 from fairgate.reports.sections import (
     affected,
     better,
+    case_browser,
     cases,
     measured,
     moved,
@@ -590,8 +591,8 @@ SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (
     measured.causes,
     measured.retrieval,
     cases.cases,
-    cases.changed_cases,
-    cases.answers,
+    case_browser.changed_cases,
+    case_browser.answers,
     verdict.relations,
     verdict.evidence,
     verdict.reproduce,

@@ -19,7 +19,7 @@ from node.programs import chromium, installed
 from fairgate.reports.blocks import CaseList, Chapter, Section
 from fairgate.reports.html import render_html
 from fairgate.reports.present import SECTIONS
-from fairgate.reports.sections.cases import CaseBrowser
+from fairgate.reports.sections.case_browser import CaseBrowser
 
 pytestmark = pytest.mark.browser
 DARK, LIGHT = "0", "1"

@@ -20,8 +20,8 @@ from fairgate.reports.blocks import CaseList
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
 from fairgate.reports.material import in_words
-from fairgate.reports.sections import cases
-from fairgate.reports.sections.cases import CaseBrowser, Texts
+from fairgate.reports.sections import case_browser
+from fairgate.reports.sections.case_browser import CaseBrowser, Texts
 
 DATA = re.compile(r'<script type="application/json">(.*?)</script>', re.DOTALL)
 
@@ -34,10 +34,10 @@ def lists(text):
     return [json.loads(found) for found in DATA.findall(text)]
 
 
-def tagged(data, tags=cases.TAGS):
+def tagged(data, tags=case_browser.TAGS):
     texts, found = data["texts"], {tag: set() for tag in tags}
     for row in data["rows"]:
-        if tags is cases.QUESTION_TAGS:
+        if tags is case_browser.QUESTION_TAGS:
             key = texts[row[2]]
         else:
             rest, own, *_ = data["variants"][row[2]]
@@ -98,7 +98,7 @@ def test_the_two_texts_are_those_that_were_asked():
 
 def test_wrong_and_undecided_answers_to_questions_are_listed():
     (data,) = lists(page(social_bias(), bias_baseline()))
-    found = tagged(data, cases.QUESTION_TAGS)
+    found = tagged(data, case_browser.QUESTION_TAGS)
     wrong = {row.unit.key for row in social_bias().result.assessed if row.claims["correct"] != 1.0}
     assert set().union(*found.values()) == wrong
     assert len(found["undecided"]) == 2
@@ -148,12 +148,12 @@ def test_three_thousand_changed_pairs_are_a_small_page(monkeypatch):
 
 def test_a_page_that_cannot_hold_all_cases_shows_the_first_and_says_so(monkeypatch):
     (whole,) = lists(page(regression(), baseline()))
-    monkeypatch.setattr(cases, "MOST_ROWS", 5)
+    monkeypatch.setattr(case_browser, "MOST_ROWS", 5)
     text = page(regression(), baseline())
     assert "5 of 9 cases shown; all of them stand in rows.jsonl." in text
     (data,) = lists(text)
     assert [row[0] for row in data["rows"]] == [row[0] for row in whole["rows"][:5]]
-    monkeypatch.setattr(cases, "MOST_ROWS", 2)
+    monkeypatch.setattr(case_browser, "MOST_ROWS", 2)
     text = page(social_bias(), bias_baseline())
     assert re.search(r"2 of \d+ cases shown", text)
     assert [len(data["rows"]) for data in lists(text)] == [2]
@@ -164,13 +164,15 @@ def test_a_page_that_cannot_hold_all_cases_shows_the_first_and_says_so(monkeypat
 )
 def test_every_list_is_cut_by_its_bytes(monkeypatch, run, base):
     (whole,) = lists(page(run(), base()))
-    monkeypatch.setattr(cases, "MOST_BYTES", len(json.dumps(whole, separators=(",", ":"))) - 1)
+    monkeypatch.setattr(
+        case_browser, "MOST_BYTES", len(json.dumps(whole, separators=(",", ":"))) - 1
+    )
     text = page(run(), base())
     (data,) = lists(text)
     assert 0 < len(data["rows"]) < len(whole["rows"])
-    assert len(json.dumps(data, separators=(",", ":"))) <= cases.MOST_BYTES
+    assert len(json.dumps(data, separators=(",", ":"))) <= case_browser.MOST_BYTES
     assert f"{len(data['rows'])} of {len(whole['rows'])} cases shown" in text
-    monkeypatch.setattr(cases, "MOST_BYTES", 1)
+    monkeypatch.setattr(case_browser, "MOST_BYTES", 1)
     (data,) = lists(page(run(), base()))
     assert len(data["rows"]) == 1
 
