@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.outcomes import Better, Subject
+from fairgate.metrics.columns import PoolColumns
 from fairgate.metrics.harm import Harm
 from fairgate.stats.observations import Floats, Integers, Levels, Mask, Observations
 
@@ -204,6 +205,9 @@ class Metric:
     """Whether question items have no value of it without documents."""
     of_combinations: bool = False
     """Whether it judges pairs of attributes, and not the attributes by themselves."""
+    pool_columns: PoolColumns | None = None
+    """What computes its column from all answers to a source, for each relation that it is of; None:
+    the kind of suite, or a relation, brings the column."""
     harm: Harm | None = None
     """What it counts, if that can be done to one identity; None: no case by itself shows it."""
     averaged_over: str = ""

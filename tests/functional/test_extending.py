@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.toy_distribution.fairgate_toy import LONGER, PING, REFUSED, TOY_FORMAT, Shout
 
-from fairgate.api import pool_by_pool
+from fairgate.api import DEMOGRAPHIC, Metric, pool_by_pool
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.reports.formats import FORMATS
@@ -103,6 +103,31 @@ def test_a_column_of_pools_holds_floats_and_reasons_in_table_and_baseline(toys):
     values = {(m["metric"], str(m["where"])): m for m in toys.record()["measurements"]}
     assert values["toy/words", "{'term': 'loud'}"]["value"] == pytest.approx((0.75 - 0.25) / 2)
     assert values["toy/words", "{'term': 'loud'}"]["inconclusive"] == 1
+
+
+def test_a_metric_of_each_source_brings_its_column_for_every_relation(toys):
+    """One file and a line in the catalogue: neither a relation nor the suite knows of it."""
+
+    def different_answers(pool):
+        values = {answer.reading.value for answer in (pool.source, *pool.members)}
+        return {"toy-different": [float(len(values))] * len(pool.members)}
+
+    metric = Metric(
+        id="toy/different", title="different answers to a source", column="toy-different",
+        arms=DEMOGRAPHIC, dimensions=("relation",), is_rate=False, violations=False,
+        row_limits=(1.0, math.inf), reference="none",
+        pool_columns=pool_by_pool(["toy-different"], different_answers),
+    )  # fmt: skip
+    rule = "  - {metric: toy/different, suite: shout, max: 1.5}\n"
+    (toys.root / "policy.yaml").write_text(POLICY + rule)
+    with METRICS.added(metric):
+        toys.respond(lambda row: "negative" if row["key"] == "s1#gender/woman" else "positive yes")
+        assert toys.gate() in (0, 1), toys.err
+    values = {str(m["where"]): m for m in toys.record()["measurements"]
+              if m["metric"] == "toy/different"}  # fmt: skip
+    assert values["{'relation': 'toy/shout'}"]["value"] == 1.0
+    assert values["{'relation': 'set-equivalence'}"]["value"] == pytest.approx(4 / 3)
+    assert values["{}"]["decided"] == sum(m["decided"] for m in values.values()) / 2
 
 
 @pytest.mark.parametrize(("values", "message"), [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import spelled_alike
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedSuite, Column, PoolColumns, VectorsOf
 from fairgate.metrics.degrees import degree_columns
 from fairgate.metrics.direction import COLUMN as DIRECTION
@@ -274,7 +276,10 @@ class MetamorphicSuite(Suite):
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
         """What is computed from all answers to a source, by the id of the relation."""
         spoken = (SENTENCES,) if self.policy.reads_sentences else ()
-        own = {name: (*each.pool_columns, *spoken) for name, each in self.relations.items()}
+        own = {
+            name: (*each.pool_columns, *spoken, *_of_metrics(name))
+            for name, each in self.relations.items()
+        }
         if self.task is None or not self.forms:
             return own
         degrees = degree_columns(self.task.scale, self.policy.least_mass)
@@ -481,6 +486,13 @@ class MetamorphicSuite(Suite):
                 f"    {len(pairs)} written pairs of {len({p.relation for p in pairs})} relations "
                 f"name {len(named)} attributes of {len(dimensions)} dimensions"
             )
+
+
+def _of_metrics(relation: str) -> Iterator[PoolColumns]:
+    """Yield what metrics bring to compute their own columns from a relation's answers."""
+    for metric in METRICS:
+        if metric.pool_columns is not None and fnmatchcase(relation, metric.relation or "*"):
+            yield metric.pool_columns
 
 
 def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:
