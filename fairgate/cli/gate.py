@@ -133,7 +133,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 
 def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
     from fairgate.domain.cases import TestPlan
-    from fairgate.gate.attribution import most_questions
+    from fairgate.gate.attribution import most_pairs, most_questions
     from fairgate.gate.bounds import few_losses_notices, few_sources_notices, few_templates_notices
     from fairgate.gate.rules import expand_rules, idle_notices
     from fairgate.gate.waivers import ended_notices
@@ -151,7 +151,8 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
         crosses = can.gives_documents and can.takes_documents and can.repeatable
         if suite.crossing in ("sampled", "all") and crosses:
             greedy = can.is_greedy
-            most = most_questions(own.units, is_greedy=greedy, pairs=suite.most_crossed)
+            pairs = most_pairs(suite, len(own.cases))
+            most = most_questions(own.units, is_greedy=greedy, pairs=pairs)
             lines.append(
                 f"    attribution ({suite.crossing}) asks more once answers are known, at "
                 f"most {most}: where documents changed"

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -32,6 +33,13 @@ from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.loaded_policy import joined, load_policy
 from fairgate.gate.measure import steadiness
 from fairgate.gate.rules import expand_rules
+from fairgate.gate.wording_power import (
+    Group,
+    WordingNoise,
+    mean_noise,
+    noise_record,
+    wording_noise,
+)
 from fairgate.io.durable import write_text
 from fairgate.policy.named_files import PERTURBATIONS, embedded_names, load_perturbation_set
 from fairgate.reports.escaping import plain
@@ -59,7 +67,8 @@ def burn_in(policy: Path, **options: Any) -> int:
 
     Replicas differ by what means nothing: other neutral phrases, another order of the documents in
     the prompt, other sampling seeds. Reports how often the gate would have failed, how steady the
-    labels are, and the standard deviations that `power` and `baseline accept --burn-in` use.
+    labels are, how far neutral phrases lie apart, and the standard deviations that `power` and
+    `baseline accept --burn-in` use.
     """
     runtime = shared.runtime_of(options)
     progress = progress_for(quiet=options["quiet"])
@@ -78,10 +87,14 @@ def burn_in(policy: Path, **options: Any) -> int:
         replicas = [
             _replica(gate_input, composition, number) for number in range(options["repeats"])
         ]
+        began = time.monotonic()
         record = compared_replicas(gate_input, replicas, progress)
+        questions = sum(len(replica.plan.cases) for _, replica, _ in replicas)
+        seconds = (time.monotonic() - began) / max(1, questions)
     path = (options["out"] or runtime.cache / "burn-in" / loaded.policy.name) / baseline.BURN_IN
     write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n", option="--out")
     click.echo("\n".join(_lines(record)))
+    click.echo(f"\nA question took {seconds:.2g} s, those in store included (`power --seconds`).")
     click.echo(f"\n{path}: for `fairgate power --burn-in` and `fairgate baseline accept --burn-in`")
     return ExitCode.PASS
 
@@ -157,9 +170,19 @@ def compared_replicas(
         "comparisons": len(alarms),
         "false_alarms": sum(map(any, alarms)),
         "rules": noise,
+        "wording": [noise_record(noise) for noise in _noises(runs)],
         "instability": [asdict(item) for item in _instability(unchanged.plan, runs)],
         "sds": [{name: item[name] for name in sd_fields} for item in noise],
     }
+
+
+def _noises(runs: Sequence[GateRun]) -> list[WordingNoise]:
+    """How far phrases lie apart, and what else answers vary by: the mean over the replicas."""
+    by_name: dict[tuple[str, str], list[WordingNoise]] = {}
+    for run in runs:
+        for noise in wording_noise(run.tables, "burn-in"):
+            by_name.setdefault((noise.suite, noise.metric), []).append(noise)
+    return [mean_noise(measured) for measured in by_name.values()]
 
 
 def _instability(plan: TestPlan, runs: Sequence[GateRun]) -> list[Instability]:
@@ -212,6 +235,12 @@ def _lines(record: Mapping[str, Any]) -> Iterator[str]:
             f"{rule['false_alarms']} of {rule['comparisons']} false alarms"
         )
     yield ""
+    for noise in record["wording"]:
+        one = noise["groups"][Group.ONE.value]
+        yield (
+            f"  {noise['metric']} in suite {plain(noise['suite'])}: neutral phrases lie apart by "
+            f"{100 * one['apart']:.1f} points (SD), single answers by {100 * one['residual']:.1f}"
+        )
     for item in record["instability"]:
         yield (
             f"  labels of {plain(item['relation'])} in suite {plain(item['suite'])}: "

@@ -17,7 +17,7 @@ from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
 from fairgate.domain.schema import Capabilities
 from fairgate.domain.units import Reason
 from fairgate.domain.wording import harmless
-from fairgate.gate.attribution import most_questions
+from fairgate.gate.attribution import most_pairs, most_questions
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
@@ -157,7 +157,9 @@ def _most_for_attribution(loaded: LoadedPolicy, can: Capabilities) -> int:
         return 0
     return sum(
         most_questions(
-            loaded.plan.units_of(name), is_greedy=can.is_greedy, pairs=suite.most_crossed
+            loaded.plan.units_of(name),
+            is_greedy=can.is_greedy,
+            pairs=most_pairs(suite, len(loaded.plan.cases_of(name))),
         )
         for name, suite in loaded.suites.items()
         if suite.crossing in ("sampled", "all")

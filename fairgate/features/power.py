@@ -18,16 +18,28 @@ import click
 import numpy as np
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.errors import ExitCode
 from fairgate.domain.json_text import flat
-from fairgate.domain.ports import Runtime
 from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.baseline import Baseline, KnownSd, Reference, read_burn_in, unit_contents
 from fairgate.gate.bounds import hidden_notices
 from fairgate.gate.changes import Comparison, prepare_rule
+from fairgate.gate.gate import GateRun
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.gate.rules import Rule, expand_rules
 from fairgate.gate.run_folder import replay
+from fairgate.gate.wording_power import (
+    DEGREES,
+    LABELS,
+    POWER,
+    Group,
+    SuitePower,
+    WordingNoise,
+    read_wording,
+    suite_powers,
+    wording_noise,
+)
+from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.sentences import FEWEST_SOURCES, GROUNDED, LEAST_CORE, MISSING, RECURRING
 from fairgate.policy.schema import Policy
 from fairgate.reports import figures
@@ -56,6 +68,10 @@ ASSUMED = (0.05, 0.1, 0.2, 0.4)
     "--run", type=shared.EXISTING_FOLDER, help="A finished run to compare with the baseline."
 )
 @click.option("--burn-in", "burn_in_file", type=shared.EXISTING_FILE, help="A burn-in.json.")
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), metavar="S",
+    help="How long one question takes, for the minutes; a burn-in says it.",
+)  # fmt: skip
 @shared.json_option
 @shared.runtime_options
 def power(policy: Path, **options: Any) -> int:
@@ -63,9 +79,10 @@ def power(policy: Path, **options: Any) -> int:
 
     Counts the sources that it takes to see +1, +2 and +5 points. Rests on the standard deviation
     of the per-source change: the largest of what the policy declares (`sd`), what a burn-in
-    measured, and what --run and --baseline show. Says besides how many pairs must hide something
-    for a bound of `intersectional/hidden` to fail, and how many of one identity's answers must show
-    a reading of answers in sentences.
+    measured, and what --run and --baseline show. Says besides how much harm to one identity, a
+    category or everyone is told from what neutral phrases do, in questions and minutes, how many
+    pairs must hide something for a bound of `intersectional/hidden` to fail, and how many of one
+    identity's answers must show a reading of answers in sentences.
     """
     if options["run"] is None:
         shared.refuse_machine_options("--run RUN, whose documents are embedded again")
@@ -73,18 +90,24 @@ def power(policy: Path, **options: Any) -> int:
     loaded = load_policy(policy, runtime)
     baseline = locate_references(loaded, policy, options["baseline"]).baseline
     sds = list(baseline.sds) if baseline else []
+    noises: list[WordingNoise] = []
     if options["burn_in_file"] is not None:
         sds += read_burn_in(options["burn_in_file"], loaded.policy.name)
+        noises += read_wording(options["burn_in_file"])
     rules = expand_rules(loaded.policy, loaded.plan)
     observed = {}
     if options["run"] is not None:
-        if baseline is None:
-            raise UsageError("--run needs a baseline to compare with; name it with --baseline")
-        observed = _observed(options["run"], rules, loaded, runtime, baseline)
+        run = replay(options["run"], Path(loaded.parsed.path), runtime).run
+        noises += wording_noise(run.tables, "run")
+        observed = {} if baseline is None else _observed(run, rules, loaded, baseline)
     rows = rule_power(rules, loaded.plan, loaded.policy, sds, observed)
+    powers = list(suite_powers(loaded.plan, _metrics_of(loaded), noises))
     if options["shape"] == "json":
-        shared.echo_json([{**flat(row), "where": dict(row.where)} for row in rows])
+        regressions = [{**flat(row), "where": dict(row.where)} for row in rows]
+        shared.echo_json({"regressions": regressions, "wording": list(map(_flat_power, powers))})
         return ExitCode.PASS
+    if powers:
+        click.echo("\n".join(wording_lines(powers, options["seconds"])) + "\n")
     click.echo("\n".join(power_lines(rows, loaded.policy.confidence)))
     for notice in hidden_notices(rules, loaded.plan, confidence=loaded.policy.confidence):
         click.echo(f"\n{notice}")
@@ -93,12 +116,72 @@ def power(policy: Path, **options: Any) -> int:
     return ExitCode.PASS
 
 
+def _metrics_of(loaded: LoadedPolicy) -> dict[str, list[str]]:
+    """Name the metrics of each suite of which it is told what harm they tell."""
+    metrics = {}
+    for name, suite in loaded.suites.items():
+        degrees = [DEGREES] if getattr(suite.policy, "reads_degrees", False) else []
+        labels = [] if suite.lacks(BY_ID[LABELS].column) else [LABELS]
+        metrics[name] = degrees + labels
+    return metrics
+
+
+def _flat_power(told: SuitePower) -> dict[str, Any]:
+    return {
+        "suite": told.noise.suite,
+        "metric": told.noise.metric,
+        "origin": told.noise.origin,
+        "identities": told.identities,
+        "phrases": told.phrases,
+        "designs": [
+            {"sources": design.sources, "questions": design.questions}
+            | {group.value: round(least, 4) for group, least in design.least.items()}
+            for design in told.designs
+        ],
+    }
+
+
+def wording_lines(powers: Sequence[SuitePower], seconds: float | None) -> Iterator[str]:
+    """Yield which harm each suite tells from neutral wording, and what more sources would tell."""
+    yield (
+        f"Beside neutral wording, harm is told {10 * POWER:.0f} times of 10 from so many points "
+        "on; a rule's limit comes on top:"
+    )
+    for told in powers:
+        noise = told.noise
+        yield ""
+        yield (
+            f"{noise.metric} in suite {plain(noise.suite)}, {told.identities} identities beside "
+            f"{told.phrases} neutral phrases"
+        )
+        header = "".join(f"{group.value:>15}" for group in Group)
+        yield f"  {'sources':>9}{'questions':>11}{'minutes':>9}{header}"
+        for number, design in enumerate(told.designs):
+            minutes = "" if seconds is None else f"{design.questions * seconds / 60:,.1f}"
+            least = "".join(f"{_points(design.least[group]):>15}" for group in Group)
+            now = " now" if not number else ""
+            yield f"  {design.sources:>9,}{design.questions:>11,}{minutes:>9}{least}{now}"
+    if any(told.noise.origin == "assumed" for told in powers):
+        yield ""
+        yield (
+            "Nothing is known yet about how answers of this system vary: assumed is what a small "
+            "model's do (SmolLM2-135M on reviews). Measure it with `fairgate burn-in`, or name a "
+            "finished run with --run."
+        )
+    if seconds is None:
+        yield ""
+        yield "For minutes say how long a question takes (--seconds); `fairgate burn-in` says it."
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:.1f}" if value <= 1 else "nothing"
+
+
 def _observed(
-    run: Path, rules: Sequence[Rule], loaded: LoadedPolicy, runtime: Runtime, baseline: Baseline
+    run: GateRun, rules: Sequence[Rule], loaded: LoadedPolicy, baseline: Baseline
 ) -> dict[int, PreparedRegression]:
     """Return a finished run's comparison with the baseline, by position of the rule."""
-    replayed = replay(run, Path(loaded.parsed.path), runtime)
-    tables, plan = replayed.run.tables, replayed.run.given.plan
+    tables, plan = run.tables, run.given.plan
     contents = {name: unit_contents(plan, name) for name in tables}
     comparison = Comparison(runs={Reference.BASELINE: baseline}, contents=contents)
     observed = {}

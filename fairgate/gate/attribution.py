@@ -31,6 +31,10 @@ from fairgate.suites.suite import Suite
 
 FEWEST = 30
 """Satisfied pairs that are crossed in each arm even where fewer are violated."""
+FEWEST_PAIRS = 8
+"""Pairs that are crossed even where they cost more questions than their suite asks."""
+_PRICE = 4
+"""Questions of a pair whose answers are sampled; a greedy system knows two of them."""
 _DECIMALS, _WAVE = 6, 2
 _Kind = tuple[str, bool, bool]
 """Suite, and a stratum of it."""
@@ -96,7 +100,9 @@ def crossed_cases(
     most of a sample stays when other pairs change.
     """
     suites, crossing = answers.suites, _crossing(answers)
-    drawn = list(_drawn(zip(assessed, documents, strict=True), crossing, suites, seed))
+    plan = answers.plan
+    most = {name: most_pairs(suites[name], len(plan.cases_of(name))) for name in crossing}
+    drawn = list(_drawn(zip(assessed, documents, strict=True), crossing, most, seed))
     if not drawn:
         return []
     wanted = {(item.unit.suite, key) for item in drawn for key in keys_of(item.unit)}
@@ -123,8 +129,18 @@ def crossing_price(cases: Sequence[Case]) -> str:
     pairs = sum(case.documents_of is not None for case in cases) // 2
     return (
         f"{len(cases):,} questions to separate retriever and generator in {pairs:,} pairs, less "
-        "those in store; a suite's `attribution_pairs` allows fewer, `attribution: off` none"
+        "those in store; a suite's `attribution_pairs` sets how many, `attribution: off` none"
     )
+
+
+def most_pairs(suite: Suite, questions: int) -> int | None:
+    """Most pairs that are crossed of a suite which asks so many questions; None: all.
+
+    What the policy says; else attribution asks no more than the suite itself.
+    """
+    if suite.most_crossed is not None or suite.crossing == "all":
+        return suite.most_crossed
+    return max(FEWEST_PAIRS, questions // _PRICE)
 
 
 def most_questions(units: Sequence[Unit], *, is_greedy: bool, pairs: int | None = None) -> int:
@@ -153,13 +169,13 @@ def _crossed(case: Case, other: str) -> Case:
 def _drawn(
     pairs: Iterable[tuple[Assessed, Documents]],
     crossing: Mapping[str, str],
-    suites: Mapping[str, Suite],
+    most: Mapping[str, int | None],
     seed: int,
 ) -> Iterator[Assessed]:
     """Yield the pairs to cross: of each arm the violated ones and as many satisfied ones.
 
-    Where a suite allows fewer, each of its strata (arm and verdict) is a random sample; what a
-    stratum found counts for all of it.
+    Where `most` of a suite are fewer, each of its strata (arm and verdict) is a random sample; what
+    a stratum found counts for all of it.
     """
     strata: dict[_Kind, list[Assessed]] = {}
     arms: dict[tuple[str, bool], list[Assessed]] = {}
@@ -178,7 +194,7 @@ def _drawn(
         of_suite[suite, is_control, is_violated] = min(len(items), wanted)
     chosen = set()
     for suite, of_suite in sizes.items():
-        for stratum, taken in _shared(of_suite, suites[suite].most_crossed).items():
+        for stratum, taken in _shared(of_suite, most[suite]).items():
             ranked = sorted(strata[stratum], key=lambda item: _drawing_order(seed, item.unit))
             chosen |= {(suite, item.unit.key) for item in ranked[:taken]}
     for items in arms.values():

@@ -30,7 +30,7 @@ from fairgate.stats.phrases import (
 from fairgate.stats.phrases import phrase_change as change_of_phrases
 
 _DECIMALS = 6
-_SIGN = "\0"
+SIGN = "\0"
 """Between category and term."""
 
 
@@ -89,7 +89,7 @@ def phrase_sample(metric: Metric, table: Table, where: Mapping[str, str]) -> Phr
         return None
     own_rows = own_rows[is_own]
     own_terms = joined(
-        table.dimension("category").taken(own_rows), table.dimension("term").taken(own_rows), _SIGN
+        table.dimension("category").taken(own_rows), table.dimension("term").taken(own_rows), SIGN
     )
     decided = values.decided[is_own]
     identities = list(own_terms.taken(np.flatnonzero(decided)).first_rows())
@@ -129,7 +129,7 @@ def phrase_change(metric: Metric, table: Table, pairs: PairedObservations) -> Ph
     rows = np.asarray([row_of[key] for key in pairs.now.keys], dtype=np.int64)
     is_own = np.asarray(pairs.now.weights)[pairs.now.arms] > 0
     terms = table.dimension("term").taken(rows)
-    names = joined(table.dimension("category").taken(rows), terms, _SIGN)
+    names = joined(table.dimension("category").taken(rows), terms, SIGN)
     identities, phrases = (
         levels.taken(np.flatnonzero(arm)).first_rows()
         for levels, arm in ((names, is_own), (terms, ~is_own))
@@ -192,7 +192,7 @@ def beside_neutral_wording(
     sample = phrase_sample(metric, table, {})
     if sample is None:
         return None
-    categories = [name.partition(_SIGN)[0] for name in sample.identities]
+    categories = [name.partition(SIGN)[0] for name in sample.identities]
     groups = groups_against_neutral(sample.own, categories, sample.neutral, seed=seed)
     identities = sorted(sample.tests, key=lambda each: (-abs(each.contrast.difference), each.name))
     checked, nats = (
@@ -232,8 +232,8 @@ def _nats(metric: Metric, table: Table) -> Mapping[str, float]:
 def _finding(test: PhraseTest, alpha: float, nats: Mapping[str, float]) -> PhraseFinding:
     bounds = test.contrast.bounds(alpha / 2)
     return PhraseFinding(
-        category=test.name.rpartition(_SIGN)[0],
-        term=test.name.rpartition(_SIGN)[2],
+        category=test.name.rpartition(SIGN)[0],
+        term=test.name.rpartition(SIGN)[2],
         difference=_rounded(test.contrast.difference),
         p_value=_rounded(test.contrast.p_value),
         p_corrected=_rounded(test.adjusted_p),

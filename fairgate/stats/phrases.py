@@ -42,6 +42,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import NormalDist
 
 import numpy as np
 
@@ -113,6 +114,41 @@ class NeutralSpread:
             return math.inf
         reach = t_quantile(0.5 + confidence / 2, self.degrees)
         return reach * self.deviation * math.sqrt(1 + 1 / self.phrases)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhraseNoise:
+    """What a contrast with neutral wording varies by, apart from how many are asked."""
+
+    apart: float
+    """Standard deviation of the phrases' own effects."""
+    residual: float
+    """s_res, of single values without source and phrase."""
+    excess: float
+    """Standard deviation, over sources, of what identities vary more than neutral phrases do."""
+    kurtosis: float = 0.0
+    """Excess kurtosis that the phrases' effects are taken to have."""
+
+    def least_told(
+        self, *, sources: int, identities: int, phrases: int, level: float, power: float
+    ) -> float:
+        """Smallest difference that is told at a two-sided `level` with this power.
+
+        By the standard error and the degrees of freedom of a contrast of so many phrases, as if the
+        error were known; infinite below two sources or phrases.
+        """
+        if sources < 2 or phrases < 2:
+            return math.inf
+        share = 1 / identities + 1 / phrases
+        of_phrases = (self.apart**2 + self.residual**2 / sources) * share
+        excess = self.excess**2 / sources
+        variance = of_phrases + excess
+        if not variance:
+            return 0.0
+        parts = of_phrases**2 * (1 / (phrases - 1) + self.kurtosis / phrases / 2)
+        degrees = variance**2 / (parts + excess**2 / (sources - 1))
+        reach = t_quantile(1 - level / 2, degrees) + NormalDist().inv_cdf(power)
+        return reach * math.sqrt(variance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +250,27 @@ def contrast(own: Floats, neutral: Floats, kurtosis: float = 0.0) -> PhraseContr
         degrees = min(degrees, spread.degrees)
     p = min(1.0, 2 * t_upper_tail(abs(difference) / error, degrees))
     return PhraseContrast(difference=difference, error=error, degrees=degrees, p_value=p, sources=n)
+
+
+def phrase_noise(groups: Sequence[Floats], neutral: Floats, kurtosis: float = 0.0) -> PhraseNoise:
+    """Noise of groups of identities, each [sources, T], beside neutral phrases [sources, K].
+
+    What identities vary more is the root mean square over the groups.
+    """
+    spread = neutral_spread(neutral, kurtosis)
+    level, excesses = _row_means(neutral), []
+    for own in groups:
+        differences = _row_means(own) - level
+        share = 1 / own.shape[1] + 1 / spread.phrases
+        known = differences[~np.isnan(differences)]
+        excesses.append(max(0.0, _variance(known) - spread.residual**2 * share))
+    square = spread.deviation**2 - spread.residual**2 / max(1, len(neutral))
+    return PhraseNoise(
+        apart=math.sqrt(max(0.0, square)),
+        residual=spread.residual,
+        excess=math.sqrt(math.fsum(excesses) / max(1, len(excesses))),
+        kurtosis=kurtosis,
+    )
 
 
 def phrase_change(

@@ -350,11 +350,8 @@ def count_phrases(fixed: PreparedRegression, phrases: PhraseChange) -> PreparedR
     midpoint_error, midpoint_freedom = middle.error, middle.degrees
     if math.isnan(midpoint_error):
         midpoint_error, midpoint_freedom = fixed.midpoint_error, fixed.midpoint_freedom
-    error, freedom = own.error, own.degrees
-    if fixed.settings.worse is Worse.ABSOLUTE and evidence.sign_changed:
-        # Across the sign the change of size is twice the midpoint, with that one's error.
-        error, freedom = max((error, freedom), (2 * midpoint_error, midpoint_freedom))
-    p_value = t_upper_tail((worsening - margin) / error, freedom)
+    # As by signs: across 0 too it is the change that is tested, and its growth in size that counts.
+    p_value = t_upper_tail((worsening - margin) / own.error, own.degrees)
     return replace(
         fixed,
         phrases=phrases,

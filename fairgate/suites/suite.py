@@ -194,7 +194,7 @@ class Suite(ABC):
 
     @property
     def most_crossed(self) -> int | None:
-        """Most pairs that attribution crosses; None: as many as `crossing` says."""
+        """Most pairs that attribution crosses by the policy; None: it says nothing."""
         return getattr(self.policy, "attribution_pairs", None)
 
     @property

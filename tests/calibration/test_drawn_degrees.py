@@ -19,8 +19,9 @@ def test_fair_systems_stay_green_whatever_phrases_do_by_themselves(worlds, is_ch
 
 
 @pytest.mark.parametrize("worlds", [2, SLOW])
-def test_harm_is_red(worlds):
-    red = {name: reds(world, range(worlds)) for name, world in HARM.items()}
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_harm_is_red(worlds, is_changed):
+    red = {name: reds(world, range(worlds), is_changed=is_changed) for name, world in HARM.items()}
     assert {name: found for name, found in red.items() if found[0] < 0.8 * worlds} == {}
 
 

@@ -45,6 +45,44 @@ def test_power_says_what_it_does_not_know_and_then_what_two_runs_show(workspace)
     assert "assumed" not in workspace.out
 
 
+def told_by(workspace, *options):
+    command = ["power", "policy.yaml", "--format", "json", *options]
+    assert workspace.run(*command) == 0, workspace.said
+    return {row["metric"]: row for row in json.loads(workspace.out)["wording"]}
+
+
+def test_power_says_which_harm_is_told_beside_neutral_phrases_and_what_more_questions_tell(
+    workspace,
+):
+    assert told_by(workspace) == {}, "nine nouns are too few"
+    workspace.policy(suite="    control: neutral-phrases\n")
+    labels = told_by(workspace)["asr/generation/net"]
+    assert (labels["origin"], labels["phrases"]) == ("assumed", 20)
+    by_sources = sorted(labels["designs"], key=lambda design: design["sources"])
+    for group in ("one identity", "a category", "everyone"):
+        least = [design[group] for design in by_sources]
+        assert least == sorted(least, reverse=True), group
+    now = labels["designs"][0]
+    assert now["one identity"] > now["everyone"]
+    assert {design["questions"] / design["sources"] for design in by_sources} == {
+        now["questions"] / now["sources"]
+    }
+    assert workspace.run("power", "policy.yaml", "--seconds", "3") == 0
+    assert f"{now['questions'] * 3 / 60:,.1f}" in workspace.out
+    # What a burn-in measured counts instead, and what a run shows, more than that.
+    noise = {"apart": 0.0, "residual": 0.01, "excess": 0.0}
+    wording = {"suite": labels["suite"], "metric": labels["metric"]}
+    groups = dict.fromkeys(("one identity", "a category", "everyone"), noise)
+    burn_in_file(workspace, wording=[wording | {"groups": groups}])
+    quiet = told_by(workspace, "--burn-in", "burn-in.json")["asr/generation/net"]
+    assert quiet["origin"] == "burn-in"
+    assert quiet["designs"][0]["one identity"] < now["one identity"]
+    wrong = {**noise, "apart": -1}
+    burn_in_file(workspace, wording=[wording | {"groups": {**groups, "everyone": wrong}}])
+    assert workspace.run("power", "policy.yaml", "--burn-in", "burn-in.json") == 4
+    assert "expected a number of 0 or more" in workspace.err
+
+
 def burn_in_file(workspace, **changes):
     sd = {"metric": "asr/generation/controlled", "suite": "sentiment", "where": {}, "sd": 0.4}
     body = {"schema_version": 1, "policy": "small", "sds": [sd], **changes}

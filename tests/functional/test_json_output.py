@@ -18,7 +18,7 @@ def test_catalogues_as_json(workspace, command, catalogue):
 
 def test_power_as_json(workspace):
     assert workspace.run("power", "policy.yaml", "--format", "json") == 0
-    (row, *_) = json.loads(workspace.out)
+    (row, *_) = json.loads(workspace.out)["regressions"]
     assert (row["metric"], row["sources"]) == ("asr/generation/controlled", 20)
     assert row["where"] == {}
 

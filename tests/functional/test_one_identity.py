@@ -24,7 +24,7 @@ def gates_of(text):
 
 
 SHIPPED = {
-    "starter": starter_files(name="x", task="sentiment", system="demo")["policies/x.yaml"],
+    "starter": starter_files(name="x", task="sentiment", system="http")["policies/x.yaml"],
     "rag-sentiment": (ROOT / "policies/rag-sentiment.yaml").read_text(),
     "rag-toxicity": (ROOT / "policies/rag-toxicity.yaml").read_text(),
 }

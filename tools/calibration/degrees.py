@@ -6,7 +6,7 @@
 
 Log-odds of answers are drawn as SmolLM2's reviews have them: sources at their own levels, phrases
 with effects of their own, single answers about these. Sources, 21 identities and the 20 phrases of
-`neutral-phrases`. An answer is the label that is more probable. `--power` prints beside each other
+`neutral-phrases`, judged by the rules in degrees that `fairgate init` writes. An answer is the label that is more probable. `--power` prints beside each other
 how often one harmed identity and one harmed category are told by degrees and by labels, at equal
 questions: single identities by Holm's correction over 21, categories by exchange over 4.
 """
@@ -25,11 +25,13 @@ from calibration.tables import markdown
 from fakes.planted import Bench, judged_columns, policy_of
 
 from fairgate.domain.outcomes import Outcome
+from fairgate.features.init import starter_files
 from fairgate.gate.measure import table_with
 from fairgate.gate.neutral_wording import phrase_sample
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.degrees import EXPECTED_RANK, LOG_ODDS
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
+from fairgate.policy.yaml_text import load_yaml
 from fairgate.stats.phrases import groups_against_neutral
 
 CONTROL, HARMED, CATEGORY = "neutral-phrases", "gay", "orientation"
@@ -39,16 +41,6 @@ LEVELS = -0.1, 0.2
 """Mean and standard deviation of the sources' levels, in nats."""
 OF_NEUTRAL, OF_IDENTITIES = 0.15, 0.17
 """Standard deviation of single answers about their source's level and their phrase's effect."""
-BOUNDS = (
-    {"metric": "label/log-odds", "max_abs": 0.01, "evidence": "significant"},
-    {"metric": "label/log-odds", "for_each": "category", "max_abs": 0.01}
-    | {"evidence": "significant"},
-    {"metric": "identity/log-odds/max-difference", "max": 0.03},
-)
-CHANGES = tuple(
-    {"metric": "label/log-odds", "regression": {"margin": 0.01}} | where
-    for where in ({}, {"for_each": "category"}, {"for_each": "term"})
-)
 MEASURES = {
     "degrees": "label/log-odds",
     "labels, worse less better": "direction/net",
@@ -63,10 +55,23 @@ HARM: Mapping[str, World] = {
 }
 
 
+def starter_gates(*, is_changed: bool) -> list[dict[str, object]]:
+    """The starter's rules in degrees: its bounds, or what they compare with a baseline."""
+    files = starter_files(name="x", task="sentiment", system="demo")
+    written = load_yaml(files["policies/x.yaml"], "x.yaml").data["gates"]
+    gates = [dict(gate) for gate in written if "log-odds" in gate["metric"]]
+    if is_changed:
+        asked = "metric", "for_each", "regression"
+        compared = [gate for gate in gates if "regression" in gate]
+        return [{name: gate[name] for name in asked if name in gate} for gate in compared]
+    bounds = [{name: gate[name] for name in gate if name != "regression"} for gate in gates]
+    return [gate for gate in bounds if "max" in gate or "max_abs" in gate]
+
+
 @cache
 def bench(sources: int, *, is_changed: bool) -> Bench:
-    """A policy with bounds in degrees, or with margins, and its cases."""
-    gates = CHANGES if is_changed else BOUNDS
+    """A policy with the starter's rules in degrees, and its cases."""
+    gates = starter_gates(is_changed=is_changed)
     policy = policy_of(gates, control=CONTROL, attribution="off", read=["labels", "degrees"])
     return Bench(policy=policy, sources=sources)
 

@@ -43,7 +43,7 @@ BIASED: Mapping[str, Plant] = {
 @cache
 def bench() -> Bench:
     """The starter's gates over 100 sources and all identities."""
-    files = starter_files(name="x", task="sentiment", system="demo")
+    files = starter_files(name="x", task="sentiment", system="http")
     policy = load_yaml(files["policies/x.yaml"], "x.yaml").data
     gates = [dict(gate) for gate in policy["gates"]]
     return Bench(policy=policy_of(gates, attribution="off"), sampling=True)

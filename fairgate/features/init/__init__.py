@@ -27,6 +27,8 @@ _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 _ANSWERS = "data/answers.jsonl"
 """Where the answers of a recorded system go; written empty, so that the plan can be had first."""
 _TERMS = "policies/terms.yaml"
+_SOURCES = 25
+"""Sources of a starter that scores labels: 1,050 questions with 21 identities and 20 phrases."""
 _OTHER_FOLDER = "another folder"
 _ASKED = {
     "name": "Name of the policy",
@@ -35,7 +37,7 @@ _ASKED = {
     "questions": "Table of your questions (empty: shipped ones)",
     "terms": "Who asks: sets, files of sets, or phrases such as `A nurse`",
     "owner": "Owner of your fork or copy of FairGate on GitHub",
-    "system": "System under test", "limit": "Questions to ask, each about 30 times (empty: all)",
+    "system": "System under test", "limit": "Questions to ask, each about 40 times (empty: all)",
 }  # fmt: skip
 _APP = re.compile(r"^(?:(\w+)(?:: FastAPI)? = FastAPI\(|def (\w+)\(\) -> FastAPI:)", re.MULTILINE)
 _POST = re.compile(
@@ -110,7 +112,8 @@ def _owner(text: str) -> str:
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N",
-    help="Sources that are asked about, so that there is less to put to a system (default: all).",
+    help="Sources that are asked about, so that there is less to put to a system (default: 25 "
+    "where models that run here choose labels of an order, else all).",
 )  # fmt: skip
 @click.option(
     "--ship-check", is_flag=True,
@@ -197,6 +200,14 @@ def _rendered(template: str, **values: object) -> str:
     return environment.get_template(f"{template}.j2").render(values)
 
 
+def reads_degrees(system: str, task: str, labels: str | None) -> bool:
+    """Tell whether a starter scores labels: of models that run here, labels in an order or two."""
+    is_scale = task in ("sentiment", "toxicity") or (
+        task == "labels" and len((labels or "").split(",")) == 2
+    )
+    return is_scale and system in ("demo", "models")
+
+
 def starter_files(
     *, name: str, root: str = "", seen: Mapping[str, Any] = NOTHING, **given: Any
 ) -> dict[str, str]:
@@ -212,7 +223,9 @@ def starter_files(
     phrases = [name for name in names if " " in name and not Path(name).is_file()]
     sets = [name for name in names if name not in phrases] + [_TERMS] * bool(phrases)
     path, system = f"policies/{name}.yaml", given["system"]
+    degrees = reads_degrees(system, given["task"], given.get("labels"))
     values = {"labels": "", "questions": "", "limit": None, **seen, **given, "name": name}
+    values |= {"degrees": degrees, "limit": values["limit"] or (_SOURCES if degrees else None)}
     files = {
         path: _rendered(
             "policy.yaml", path=path, sets=", ".join(sets), answers=_ANSWERS, **values,

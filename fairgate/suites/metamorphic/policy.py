@@ -301,14 +301,15 @@ class SuitePolicy(SuiteModel):
     attribution: Literal["sampled", "all", "off"] = Field(
         default="sampled",
         description="Cross texts and documents to separate retriever and generator: violated pairs "
-        "and as many satisfied ones, all pairs, or none. Without a retriever there is none, nor in "
-        "a suite with written pairs.",
+        "and as many satisfied ones up to `attribution_pairs`, all pairs, or none. Without a "
+        "retriever there is none, nor in a suite with written pairs.",
     )
 
     attribution_pairs: Annotated[int, Field(ge=8)] | None = Field(
         default=None,
         description="Cross at most so many pairs: fewer extra questions, wider intervals. Each "
-        "costs two questions, four where answers are sampled.",
+        "costs two questions, four where answers are sampled. Default: a quarter as many pairs as "
+        "the suite has questions, so that attribution asks no more than the suite.",
     )
 
     @field_validator("bands")

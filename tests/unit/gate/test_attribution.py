@@ -8,7 +8,7 @@ from fakes.blamed import Memory
 from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.ports import SILENT
-from fairgate.gate.attribution import FEWEST, most_questions
+from fairgate.gate.attribution import FEWEST, FEWEST_PAIRS, most_questions
 from fairgate.gate.gate import run_gate
 from fairgate.systems.recorded import RecordedSystem
 
@@ -51,7 +51,7 @@ def test_each_crossed_pair_is_asked_both_ways_under_the_keys_of_the_format():
 
 def test_all_violated_and_as_many_satisfied_pairs_are_drawn():
     plant = Plant(neutral_retrieval=1.0, biased=dict.fromkeys(["A man", "A woman"], 0.9))
-    run = BENCH.run(plant)
+    run = replace(BENCH, policy=policy_of(attribution_pairs=10_000)).run(plant)
     demographic = [item for item in run.result.assessed if not item.unit.is_control]
     violated = [item for item in demographic if item.decision == 1.0]
     asked = {key.partition("@documents=")[0] for key in crossed_keys(run)}
@@ -76,6 +76,22 @@ def test_no_more_pairs_are_crossed_than_the_suite_allows(bench, most, attributio
     assert asked <= most_questions(units, is_greedy=bench is BENCH, pairs=most)
     if most == 10_000:
         assert run.result.attribution == free.result.attribution
+
+
+@pytest.mark.walk(4)
+@pytest.mark.parametrize("sources", [1, 3, 20, 60])
+@pytest.mark.parametrize("sampling", [False, True])
+def test_attribution_asks_no_more_than_its_suite_unless_the_policy_says_so(sources, sampling):
+    plant = Plant(neutral_retrieval=1.0, biased=dict.fromkeys(["A man", "A woman"], 0.9))
+    bench = replace(BENCH, sources=sources, sampling=sampling)
+    run = bench.run(plant)
+    questions = len(run.result.given.plan.cases)
+    assert len(run.added) <= max(questions, 4 * FEWEST_PAIRS)
+    assert crossed_keys(run)
+    everything = replace(bench, policy=policy_of(attribution="all")).run(plant)
+    assert len(everything.added) > questions
+    wider = replace(bench, policy=policy_of(attribution_pairs=100_000)).run(plant)
+    assert len(wider.added) >= len(run.added)
 
 
 def test_a_sample_of_the_pairs_finds_what_all_of_them_do():

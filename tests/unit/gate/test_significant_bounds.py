@@ -16,7 +16,7 @@ from fairgate.gate.rules import expand_rules
 from fairgate.policy.yaml_text import load_yaml
 
 CONTROLLED = {"metric": "asr/generation/controlled", "max": 0.25}
-STARTER = starter_files(name="x", task="sentiment", system="demo")
+STARTER = starter_files(name="x", task="sentiment", system="http")
 GATES = [
     gate
     for gate in load_yaml(STARTER["policies/x.yaml"], "x.yaml").data["gates"]

@@ -9,12 +9,14 @@ import pytest
 from scipy import stats
 
 from fairgate.stats.phrases import (
+    PhraseNoise,
     contrast,
     each_against_neutral,
     groups_against_neutral,
     neutral_spread,
     phrase_change,
     phrase_matrix,
+    phrase_noise,
     self_check,
 )
 
@@ -227,3 +229,23 @@ def test_heavy_tails_leave_the_spread_of_phrases_fewer_degrees_of_freedom():
     assert (heavy.difference, heavy.error) == (plain.difference, plain.error)
     assert heavy.degrees == pytest.approx(1)
     assert heavy.p_value == pytest.approx(2 * stats.t.sf(6 / math.sqrt(13), 1), abs=1e-9)
+
+
+@pytest.mark.parametrize("members", [1, 4, 21])
+@pytest.mark.parametrize("noise", [(0.014, 0.036, 0.03), (0.0, 0.3, 0.2), (0.05, 0.1, 0.0)])
+def test_the_least_harm_that_is_told_is_told_nine_times_of_ten(noise, members):
+    apart, residual, excess = noise
+    sources, phrases, level = 25, 20, 0.05 / 21
+    least = PhraseNoise(apart=apart, residual=residual, excess=excess).least_told(
+        sources=sources, identities=members, phrases=phrases, level=level, power=0.9
+    )
+    told = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        effects = rng.normal(0, apart, members + phrases) + [least] * members + [0] * phrases
+        values = effects + rng.normal(0, residual, (sources, members + phrases))
+        values[:, :members] += rng.normal(0, excess, (sources, 1))
+        told.append(contrast(values[:, :members], values[:, members:]).p_value <= level)
+    assert 0.82 <= np.mean(told) <= 0.97
+    measured = phrase_noise([values[:, :members]], values[:, members:])
+    assert measured.residual == pytest.approx(residual, rel=0.2)
