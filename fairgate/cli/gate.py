@@ -151,8 +151,8 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
         crosses = can.gives_documents and can.takes_documents and can.repeatable
         if suite.crossing in ("sampled", "all") and crosses:
             greedy = can.is_greedy
-            pairs = most_pairs(suite, len(own.cases))
-            most = most_questions(own.units, is_greedy=greedy, pairs=pairs)
+            crossed = most_pairs(suite, len(own.cases))
+            most = most_questions(own.units, is_greedy=greedy, pairs=crossed)
             lines.append(
                 f"    attribution ({suite.crossing}) asks more once answers are known, at "
                 f"most {most}: where documents changed"
