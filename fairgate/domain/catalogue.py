@@ -61,14 +61,14 @@ class Catalogue(Generic[Entry]):
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
-        """Hold one more entry. Raises ValueError where its id is taken."""
+        """Register one more entry. Raises ValueError where its id is taken."""
         if entry.id in self._own:
             raise ValueError(f"there is already a {self._noun} called {entry.id!r}")
         self._own[entry.id] = entry
 
     @property
     def _by_id(self) -> dict[str, Entry | str | Plugin]:
-        """Give the entries, with those of plugins. Raises UsageError where an id is taken."""
+        """Return the entries by id, with those of plugins. Raises UsageError for an id taken."""
         if self._plugins:
             group, self._plugins = self._plugins, ""
             for plugin in plugins(group):
@@ -128,7 +128,7 @@ class Catalogue(Generic[Entry]):
 
     @contextmanager
     def added(self, entry: Entry) -> Iterator[None]:
-        """Hold one more entry for a while: how tests and extensions register their own."""
+        """Register one more entry for the length of a block; tests and extensions use it."""
         self.add(entry)
         try:
             yield

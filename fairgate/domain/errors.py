@@ -113,7 +113,7 @@ class BudgetError(FairGateError):
         )
 
     def with_left(self, more: int) -> BudgetError:
-        """Return the same where so many further questions wait."""
+        """Return the error with `more` further questions that were not asked."""
         return BudgetError(self.spent, left=self.left + more, next_step=self.next_step)
 
 

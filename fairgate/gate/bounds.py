@@ -496,7 +496,7 @@ def _guesses(rule: Rule, plan: TestPlan) -> tuple[int, float]:
 
 
 def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> tuple[int, bool]:
-    """Return of how many sources a gate's smallest slice is, and whether each has one case there.
+    """Count the sources of a gate's smallest slice, and tell whether each has one case there.
 
     Of a slice in which sources have many cases nothing is known beforehand: how much their means
     vary decides.

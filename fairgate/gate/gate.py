@@ -58,7 +58,7 @@ from fairgate.suites.suite import Suite
 class GateInput:
     """Everything that a run starts from; all of it is known before a model is loaded.
 
-    What follows from it alone is had once, however many runs start from it.
+    What follows from it alone is computed once, however many runs start from it.
     """
 
     policy: Policy
@@ -114,7 +114,7 @@ class GateInput:
         )
 
     def differed(self, finding: IdentityFinding) -> IdentityFinding | None:
-        """Return how identities differed in the baseline by the same test, if it is known."""
+        """Return the same comparison of identities in the baseline; None where it is not known."""
         at = finding.metric, finding.suite, frozenset(finding.where.items())
         if at not in self._differed:
             baseline = self.references.baseline
@@ -128,9 +128,9 @@ class GateInput:
         return self._differed[at]
 
     def without_attribution(self) -> tuple[GateInput, list[str]]:
-        """Return the same without crossed answers, which changed pairs have none of, and its rules.
+        """Return the input without attribution, and the metrics whose rules are left out with it.
 
-        For what tries a run again in other forms: mutants, parts of two versions.
+        Mutants and mixed versions of a run use it: changed pairs have no crossed answers.
         """
         columns, gates = set(COLUMNS.values()), self.policy.gates
         out = [g.metric for g in gates if g.metric in BY_ID and BY_ID[g.metric].column in columns]
@@ -208,7 +208,7 @@ class GateRun:
         return self.result.given
 
     def started_from(self, gate_input: GateInput, notice: str) -> GateRun:
-        """Return the same of what was given, with what the report's reader must know first."""
+        """Return the run with another input, and a notice that comes first in its report."""
         gate_input = replace(gate_input, notices=[notice, *gate_input.notices])
         return replace(self, result=replace(self.result, given=gate_input))
 

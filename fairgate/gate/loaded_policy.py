@@ -103,7 +103,7 @@ def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
 def load_policy_text(
     text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True
 ) -> LoadedPolicy:
-    """Do the same for a policy's text (read from a commit, say).
+    """Like `load_policy`, but from text (a commit's, say).
 
     `asks_ends`: whether a quarantine that has ended is a problem.
     """
@@ -288,7 +288,7 @@ def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> I
 
 
 def _entries(document: YamlDocument, key: str) -> list[dict[str, Any]]:
-    """Return the entries of one of a document's lists as they stand, valid or not."""
+    """Return the raw entries of one of a document's lists, valid or not."""
     entries = document.data.get(key) if isinstance(document.data, dict) else None
     rows = entries if isinstance(entries, list) else []
     return [row if isinstance(row, dict) else {} for row in rows]

@@ -1,4 +1,4 @@
-"""Judged units to tables, a claim a column; these to measurements, and to how identities differ."""
+"""Make tables of assessed units, measurements of tables, and comparisons of identities."""
 
 from __future__ import annotations
 

@@ -353,7 +353,7 @@ class _Planted:
         return max([0.0, *differences, *values])
 
     def _of_one(self) -> set[str]:
-        """Give the dimensions by which a slice is one identity's."""
+        """Return the dimensions that make a slice one identity's."""
         names = [name for name in _OF_ONE if name in self.table.dimensions]
         return {names[-1]}
 

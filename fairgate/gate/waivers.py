@@ -27,7 +27,7 @@ MOST_DAYS = 366
 
 
 def waives(entry: WaiverPolicy, slice_: Slice) -> bool:
-    """Return whether an entry names a slice: equal dimensions, so never a part of what a rule is.
+    """Return whether an entry names exactly a slice: equal dimensions, never a part of them.
 
     It waives every rule of its metric that the policy has for just this slice.
     """

@@ -348,7 +348,7 @@ class Account:
 
 @contextlib.contextmanager
 def accounted() -> Iterator[Account]:
-    """Give a run that ends without a verdict outputs, annotations and a summary all the same.
+    """Write outputs, annotations and a summary also for a run that ends without a verdict.
 
     The token leaves the environment: no process that we start needs it.
     """

@@ -347,7 +347,7 @@ class BaseVersion:
         self.runtime.root.mkdir(parents=True, exist_ok=True)
 
     def bring(self, policy: BaseModel, *, whole: bool = False) -> list[Difference]:
-        """Write what decides, so that it can be read; return what the head has otherwise.
+        """Write the base's version of what decides; return the files that differ in the head.
 
         `policy` may be a part of one; `whole`: what is under test is written, too.
         What neither version of the repository has is the runner's, put there by a step before: it

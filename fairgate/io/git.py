@@ -226,7 +226,7 @@ def keep_out_of_git(folder: Path) -> None:
 
 
 def keep_output_out_of_git(output: Path) -> None:
-    """Do so for the cache that a file or folder to be written lies in; elsewhere nothing."""
+    """Like `keep_out_of_git`, for the cache that an output lies in; elsewhere do nothing."""
     for folder in (output, *output.parents):
         if folder.name == CACHE:
             keep_out_of_git(folder)

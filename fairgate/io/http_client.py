@@ -225,7 +225,7 @@ class HttpClient:
         return answer
 
     def ask_all(self, requests: Iterable[Request]) -> Iterator[tuple[int, HttpAnswer | HttpError]]:
-        """Yield position and answer as they come; so many at once as the limits say.
+        """Yield position and answer as they come, as many at once as the limits allow.
 
         Requests are taken from the iterable as there is room, again after each answer. Closing the
         iterator, or an interrupt, ends what is under way before it returns.

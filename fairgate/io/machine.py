@@ -79,7 +79,7 @@ def last_words(messages: IO[bytes], secrets: Sequence[str]) -> str:
 
 
 def describe_environment(device: str) -> dict[str, str]:
-    """Give processor features, device, versions of libraries and plugins; imports none of them."""
+    """Return processor features, device, versions of libraries and plugins; imports none."""
     facts = {
         "cpu": " ".join([platform.machine(), *_cpu_flags()]),
         "device": device,
@@ -91,7 +91,7 @@ def describe_environment(device: str) -> dict[str, str]:
 
 
 def libraries_of_answers() -> dict[str, str]:
-    """Return the versions of what a model's answer is computed with, which no fingerprint holds.
+    """Return the versions of the libraries that compute answers, which no fingerprint holds.
 
     ONNX Runtime has one name here, whichever of its packages is installed.
     """

@@ -49,7 +49,7 @@ class Harm:
     """Which rows can be harmed."""
 
     def values(self, table: Table) -> dict[str, Floats]:
-        """Give the values [n] of harmed cases in each column that a table has."""
+        """Return the values [n] of harmed cases in each column that a table has."""
         return {
             name: bad(table) if callable(bad) else np.full(len(table.keys), bad)
             for name, bad in self.columns.items()

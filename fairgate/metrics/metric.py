@@ -48,7 +48,7 @@ class Table:
     _ranks: list[Integers] = field(init=False, default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Hold the dimensions as numbers, however they were given."""
+        """Convert the dimensions to `Levels`."""
         dimensions = {name: Levels.of(levels) for name, levels in self.dimensions.items()}
         object.__setattr__(self, "dimensions", dimensions)
 

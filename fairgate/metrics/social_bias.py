@@ -194,7 +194,7 @@ def compares_settings(metric: Metric) -> bool:
 
 
 def check_inequalities(table: Table) -> None:
-    """Raise RuntimeError where values of any slice break the bounds above: FairGate has a bug then.
+    """Raise RuntimeError where a slice breaks the bounds above, which indicates a bug in FairGate.
 
     Checked for every combination of category, setting, retriever, depth and instruction.
     """

@@ -148,7 +148,7 @@ def _remains(
 
 
 def _removed(data: Any, wrong: YamlPath) -> YamlPath:
-    """Return the place of what has to go: what is there of `wrong`, or the entry around it."""
+    """Return the path to remove: as much of `wrong` as exists, or the entry around it."""
     path: YamlPath = ()
     for part in wrong:
         inside = isinstance(data, dict) and part in data

@@ -55,7 +55,7 @@ class DocumentSubject(SetEquivalence):
         return PLACE.sub(r"\1", source.document.text) if source.document else ""
 
     def obstacle(self, source: Source) -> str:
-        """Return that the source names no document."""
+        """Say that the source names no document; empty where it names one."""
         return "" if source.document else _NO_DOCUMENT
 
     def named(self, noun_phrase: str, source: Source) -> str:
@@ -69,7 +69,7 @@ class DocumentSubject(SetEquivalence):
         return text
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
-        """Reject a follow-up that differs from its source in more than whom it names."""
+        """Reject a follow-up that differs from its source in more than the person it names."""
         text, phrase = follow_up.text, f"(?s:.{re.escape(follow_up.noun_phrase[1:])})"
         first, *others = map(re.escape, re.split(phrase, text))
         # Every place names the same person; else the phrase is a part of the document itself, too.

@@ -192,7 +192,7 @@ class JudgedPair(WrittenPair):
     unlike = "What is a good soup?"
 
     def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
-        """Return that nothing is known: two open answers tell nothing without a judge."""
+        """Leave both claims undecided: without a judge, two open answers show nothing."""
         undecided = follow_up.reason or source.reason or Reason.NO_VERDICT
         return {"generation": undecided, "controlled": expected.reason or Reason.NO_VERDICT}
 

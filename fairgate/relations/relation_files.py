@@ -43,7 +43,7 @@ _COMPARED = ("generation", "controlled")
 
 @contextmanager
 def own_relations(path: Path) -> Iterator[None]:
-    """Hold the relations of a file in the catalogue for a while.
+    """Register the relations of a file in the catalogue for the length of a block.
 
     Raises UsageError for a file that cannot be imported, holds no relations, or whose relations
     lack something, are called like others, or do not do what their examples say.

@@ -143,7 +143,7 @@ def of_share(share: float | None) -> Figure:
 
 
 def change(moved: Change, metric: str) -> str:
-    """Return now minus base, as both are shown; of what is best at 0, the change in size."""
+    """Return now minus base, both as printed; of values that are best at 0, of their sizes."""
     known = BY_ID.get(metric)
     ends = (moved.base, moved.now)
     base, now = map(abs, ends) if known and known.better is Better.TOWARD_ZERO else ends

@@ -568,7 +568,7 @@ def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> blocks.View:
 def local_view(
     run: GateRun, loaded: LoadedPolicy, out: Path, formats: Iterable[Format], **more: Any
 ) -> blocks.View:
-    """Return the view of a run for whoever has its folder."""
+    """Return the view of a run for a reader who has its folder."""
     files = {form.shown_as: str(out / form.file) for form in formats if form.shown_as}
     return view_of(run, loaded, run_path=str(out), has_explain=True, files=files, **more)
 

@@ -95,7 +95,7 @@ def sole_builder(target: Path, progress: Progress) -> Iterator[None]:
 
 @contextlib.contextmanager
 def build_folder(target: Path) -> Iterator[Path]:
-    """Give an empty folder that takes `target`'s place at the end of the block, or vanishes.
+    """Yield an empty folder, which replaces `target` at the end of the block, or vanishes.
 
     Within `sole_builder`, which says what OSErrors mean.
     """

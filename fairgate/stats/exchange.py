@@ -29,7 +29,7 @@ _NORMAL = NormalDist()
 
 
 def exchange_p(own: Floats, others: Sequence[Floats], *, seed: int = 0) -> tuple[float, float]:
-    """Give P(sum as large as observed) if a random member of each source were the identity's.
+    """Return P(sum as large as observed) if a random member of each source were the identity's.
 
     `own` [S] and, for each source, the values of its neutral answers [K_s]. Also the least p value
     that any draw could give. The seed is used where values have no common fraction. Both are 1
@@ -55,7 +55,7 @@ def exchange_p(own: Floats, others: Sequence[Floats], *, seed: int = 0) -> tuple
 
 
 def _common_fraction(values: Floats) -> int | None:
-    """Give the least n up to 20 for which all values are multiples of 1 / n; else None."""
+    """Return the least n up to 20 for which all values are multiples of 1 / n; else None."""
     for n in range(1, _FINEST + 1):
         scaled = values * n
         if bool((np.abs(scaled - np.rint(scaled)) < 1e-4 / n).all()):
@@ -73,7 +73,7 @@ def _drawn_p(target: float, pools: Sequence[Floats], seed: int) -> tuple[float, 
 
 
 def widened(p_value: float, spread: float) -> float:
-    """Give the p value where the statistic spreads `spread` (1 or more) times as far."""
+    """Return the p value where the statistic spreads `spread` (1 or more) times as far."""
     if spread <= 1 or p_value >= 0.5:
         return p_value
     score = -_NORMAL.inv_cdf(max(p_value, 1e-300)) / spread

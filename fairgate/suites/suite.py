@@ -1,7 +1,7 @@
 """The interface of every kind of suite: a policy model, and a suite that plans and assesses.
 
 The engine sees suites through `Suite` alone: to add a kind is to add a folder and one line in
- `suites/catalogue.py`.
+`suites/catalogue.py`.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class Suite(ABC):
         """Return why the suite cannot have a column without any value; None: it has it."""
 
     def verify(self, table: Table) -> None:
-        """Raise RuntimeError where values contradict each other: FairGate has a bug then."""
+        """Raise RuntimeError where values contradict each other: a bug in FairGate."""
         del table
 
     def bands(self, quartiles: tuple[float, float] | None) -> tuple[float, float]:

@@ -78,7 +78,7 @@ class ApplicationKind(SystemKind):
 
     @property
     def is_asked(self) -> bool:
-        """Return that it is."""
+        """Always True: an application is asked from outside."""
         return True
 
     def notices(self) -> Iterable[str]:

@@ -117,7 +117,7 @@ class Meter:
         self._most_tokens: int | None = None
 
     def allow(self, requests: int, tokens: int | None) -> None:
-        """Let so much more be asked and no more, whatever the budget leaves; None: any tokens."""
+        """Allow so many more requests and tokens, whatever the budget leaves; None: any tokens."""
         self._most_requests = self.requests + requests
         self._most_tokens = None if tokens is None else self.tokens + tokens
 

@@ -1,4 +1,4 @@
-"""Degrees out of what an endpoint lists: the likeliest tokens where the answer's label begins.
+"""Degrees from the tokens that an endpoint lists: the likeliest where the answer's label begins.
 
 `logprobs` of OpenAI's completions: for each token of the answer its log-probability, and those of
 up to 20 others in its place. A label's probability is that of the listed tokens that only it can

@@ -192,7 +192,7 @@ class LocalPolicy(SystemKind):
             yield at_prompt, f"the template lacks `{{documents}}`, {unseen}"
 
     def lacks_base_version(self) -> str:
-        """Say so where a server or a retriever of the checkout's code is started or asked."""
+        """Say that a server or retriever runs the checkout's code; empty where none does."""
         own = self.retriever if isinstance(self.retriever, OwnRetrieverPolicy) else None
         is_code = own is not None and not isinstance(own.way, StoreSearch)
         return NOT_OF_BASE if is_code or self.serve is not None else ""
@@ -276,7 +276,7 @@ class LocalPolicy(SystemKind):
                 yield Finding(place=("retriever", name), sentence=sentence, is_problem=is_problem)
 
     def notices(self) -> Iterable[str]:
-        """Return that an endpoint changes prompts in a way that is not seen here."""
+        """Warn that an endpoint may change prompts in a way that FairGate does not see."""
         if isinstance(self.generator, EndpointGeneratorPolicy):
             yield (
                 "the endpoint puts each prompt into its own chat template, which may add turns and "
@@ -289,7 +289,7 @@ class LocalPolicy(SystemKind):
         return isinstance(self.generator, EndpointGeneratorPolicy)
 
     def why_unreadable(self, resources: Resources) -> str:
-        """Return that the model may be a base model, which continues texts and answers nothing."""
+        """Say that the model may be a base model, which continues a text instead of answering."""
         remedy = (
             "a base model continues a text instead of answering: take its instruction-tuned "
             "version (often `-instruct`, `-it` or `-chat`), or write a `prompt` that a label "
@@ -331,7 +331,7 @@ class LocalPolicy(SystemKind):
         return own is not None and "embedder" in own.model_fields_set
 
     def embedder_role(self) -> Role:
-        """Return that it retrieves, unless a retriever of one's own does."""
+        """Return the embedder's role: it retrieves, unless a retriever of one's own does."""
         is_own = isinstance(self.retriever, OwnRetrieverPolicy)
         return Role.EMBEDDER if is_own else Role.RETRIEVER
 

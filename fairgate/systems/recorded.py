@@ -90,7 +90,7 @@ class RecordedPolicy(SystemKind):
         return ()
 
     def capabilities(self) -> Capabilities:
-        """Return that documents may be in the file, and that nothing can be asked."""
+        """Return the capabilities: documents may be in the file, and nothing can be asked."""
         return Capabilities(
             gives_documents=True,
             takes_documents=False,

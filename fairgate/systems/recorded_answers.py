@@ -223,7 +223,7 @@ def _number(value: object, location: str) -> float | None:
 
 
 def questions_hash(cases: Iterable[Case]) -> str:
-    """Return a hash of what cases ask, by key, in whatever order and for whichever suites.
+    """Return a hash of what cases ask by key; their order and their suites do not matter.
 
     Cases whose question follows from answers are left out: `fairgate plan` does not write them.
     """
@@ -569,7 +569,7 @@ class _KnownLines:
     def add(
         self, text: str, line: tuple[str, str, RecordedAnswer]
     ) -> tuple[str, str, RecordedAnswer]:
-        """Keep what a line was read as, and return that."""
+        """Remember a line that was read, and return it."""
         begin = _BEGIN.match(text)
         # What begins the line need not be its suite and key: the suite may stand at its end.
         if begin and line[:2] == (begin[1] or "", begin[2]) and len(text) <= MAX_TEXT_CHARACTERS:

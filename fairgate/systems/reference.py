@@ -88,6 +88,6 @@ class ReferencedSystem:
         return {**own, **{f"{REFERENCE}: {name}": value for name, value in others.items()}}
 
     def replica(self, number: int) -> tuple[Sequence[str], ReferencedSystem]:
-        """Put the system with neutral changes beside the same reference."""
+        """Return the system's replica beside the same reference."""
         changes, inner = self._inner.replica(number)
         return changes, ReferencedSystem(inner, self._reference)

@@ -170,7 +170,7 @@ class SqliteResultStore:
         _write(self._connection, _DELETE, [(kind, key) for key in keys])
 
     def _repaired(self, work: Callable[[], T]) -> T:
-        """Do the work, once more if the damaged file had to be repaired."""
+        """Run an operation, and once more after the damaged file was repaired."""
         try:
             return work()
         except sqlite3.DatabaseError as error:

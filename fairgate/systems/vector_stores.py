@@ -244,7 +244,7 @@ class HttpStore(VectorSearch):
     @property
     @abstractmethod
     def _width(self) -> int | None:
-        """Return of how many numbers the stored vectors are; None where that is not known.
+        """Return the length of the stored vectors; None where it is not known.
 
         Raises ApplicationError where the collection is missing.
         """

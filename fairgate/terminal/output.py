@@ -59,7 +59,7 @@ class Output:
             stream.reconfigure(errors=_ESCAPES)  # type: ignore[union-attr]
 
     def write(self, text: str | bytes) -> int:
-        """Write what can be written, and count all of it (bytes: click, for a shell).
+        """Write as much as the stream takes; return the whole length (bytes: click, for a shell).
 
         Raises TypeError for no bytes at all, by which click asks whether a stream takes bytes only.
         """

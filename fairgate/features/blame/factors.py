@@ -195,7 +195,7 @@ def shapley_weights(factors: Sequence[F]) -> dict[F, Weights[F]]:
 
 
 def residual_weights(factors: Sequence[F]) -> Weights[F]:
-    """Return the weights of what moves from both ends miss; empty where all combinations are run.
+    """Return the weights of the residual of both ends' moves; empty where all combinations are run.
 
     It is 0 where no three factors interact.
     """

@@ -27,7 +27,7 @@ _SPARE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedDocument:
-    """A document that one version has and the other has not, or not so."""
+    """A document that was added, edited or removed between two versions."""
 
     kind: Literal["added", "edited", "removed"]
     id: str

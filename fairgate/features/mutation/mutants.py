@@ -76,7 +76,7 @@ class Mutant:
 
     @property
     def target(self) -> str:
-        """Return whom it is about: `race/black`, `race`, or nobody."""
+        """Return who is treated differently: `race/black`, `race`, or empty for nobody."""
         return "/".join(self.where.values())
 
     @property
@@ -175,7 +175,7 @@ SEPARATING_METRICS = frozenset(
 
 
 def noun_of(mutant: Mutant) -> str:
-    """Return a mutant's noun, without whom it is about."""
+    """Return a mutant's noun, without its target."""
     return _CHANGES[mutant.kind, mutant.reach].noun
 
 
@@ -247,7 +247,7 @@ class ItemVariants(Variants):
         return ""
 
     def wheres(self, change: Mutation) -> list[dict[str, str]]:
-        """Return whom a change can be about: categories, and every condition where it matters."""
+        """Return the targets of a change: categories, and every condition where it matters."""
         categories = dict.fromkeys(unit.dimensions["category"] for unit, _, _ in self._answers)
         levels = {"category": list(categories), "condition": list(map(str, Condition))}
         chosen = product(*(levels[name] for name in change.about))
@@ -348,7 +348,7 @@ class PairVariants(Variants):
         return ""
 
     def wheres(self, change: Mutation) -> list[dict[str, str]]:
-        """Return whom a change can be about: terms, categories; a control needs neutral wording."""
+        """Return the targets of a change: terms or categories; a control needs neutral wording."""
         if not change.about:
             return (
                 [{}]

@@ -82,7 +82,7 @@ class CatchingRule:
 
     @property
     def tells_apart(self) -> bool:
-        """Return whether it says of somebody what is not so of everybody."""
+        """Return whether the failure singles somebody out, and is not one of everybody."""
         metric = BY_ID.get(self.metric)
         about_all = set(self.checks) <= {"unreadable", "inconclusive"}
         return metric is not None and metric.tells_apart and not about_all

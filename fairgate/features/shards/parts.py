@@ -90,7 +90,7 @@ NotNegative = Annotated[int, Field(ge=0, strict=True)]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Shard:
-    """One part of a run: `number` from 1, `of` so many."""
+    """One part of a run: `number`, from 1, out of `of`."""
 
     number: NotNegative
     of: NotNegative
@@ -144,7 +144,7 @@ class Part(BaseModel):
 
     @property
     def division(self) -> int:
-        """Return of how many parts it is one."""
+        """Return how many parts the run has."""
         return self.shard.of
 
     @property

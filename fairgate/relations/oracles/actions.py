@@ -60,7 +60,7 @@ class ActionsOracle(Oracle):
         return f"actions/1 {self.rule.model_dump_json(exclude_defaults=True)}"
 
     def stop(self) -> Stop:
-        """Return that the first JSON value completes an answer: no phrase does."""
+        """Let the first JSON value complete an answer; no phrase does."""
         return Stop(phrases=())
 
     def read(self, execution: Execution, case: Case) -> Reading:

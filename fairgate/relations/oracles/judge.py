@@ -234,7 +234,7 @@ class OpenAnswerOracle(Oracle):
     id: ClassVar[str] = OPEN_RULE
 
     def read(self, execution: Execution, case: Case) -> Reading:
-        """Return that there is an answer, `shown` as what identifies its words."""
+        """Read all but empty answers as one value, `shown` as a hash of the words."""
         del case
         response = spoken(execution.response or "")
         if not response:
@@ -257,7 +257,7 @@ class JudgeOracle(Oracle):
         return f"judged by {self.definition[:12]}{alone}"
 
     def read(self, execution: Execution, case: Case) -> Reading:
-        """Return the verdict, with its severity as it was shown; else that there is none."""
+        """Return the verdict, `shown` as its severity; `no-verdict` where none can be read."""
         judgement = read_judgement(execution.response or "", code_of(case.query))
         if judgement is None:
             return Reading(value=None, reason=Reason.NO_VERDICT)

@@ -1,4 +1,4 @@
-"""Who is affected: whom the leading rule is about most, who differs though none fails, by term."""
+"""Who is affected: by the leading rule, by differences that fail no rule, and term by term."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ def singled_out(finding: IdentityFinding) -> TermFinding:
 
 
 def others(where: Mapping[str, str]) -> str:
-    """Return with whom an identity is compared."""
+    """Name the group that an identity is compared with."""
     inside = f" of {', '.join(where.values())}" if where else ""
     return f"the other identities{inside}"
 
@@ -394,7 +394,7 @@ def names_identities(rule: RuleResult) -> bool:
 
 
 def failed_identities(material: Material, *, is_favoured: bool = False) -> dict[Subject, list[str]]:
-    """Return whom any rule failed for, by what it is about; who leads first, then the worst.
+    """Return the identities for which a rule failed, by subject: the leading one, then the worst.
 
     Or those in whose favour one failed: their answers are better, or their documents found more.
     """
@@ -410,7 +410,7 @@ def failed_identities(material: Material, *, is_favoured: bool = False) -> dict[
 
 
 def titled(material: Material) -> list[tuple[str, str]]:
-    """Return suite and term of those for whom answers failed, in the order of the title."""
+    """Return suite and term of the identities whose answers failed, in the order of the title."""
     titled_terms: dict[tuple[str, str], None] = {}
     for rule in failed_rules(material.result):
         if subject_of(rule) is Subject.ANSWERS:
@@ -527,7 +527,7 @@ def control_words(material: Material, suite: str) -> str:
 
 
 def affected_table(material: Material) -> Iterator[blocks.Block]:
-    """Yield the most affected of a failed run, now and before, and whom else a rule failed for."""
+    """Yield the most affected identities of a failed run, now and before, and others that fail."""
     listed = affected(material)[:_MOST]
     rule = leading(material.result)
     if rule is None or material.result.outcome is not Outcome.FAIL:
@@ -579,7 +579,7 @@ def affected_table(material: Material) -> Iterator[blocks.Block]:
 
 
 def same_documents(material: Material, measured: Measurement) -> str:
-    """Return the share of documents in common for whom a measurement is about."""
+    """Return the share of common documents for the identity of a measurement."""
     metric = OVERLAP.id if measured.where else OVERLAP.neutral
     return figures.value(material.now.value(metric, measured.suite, measured.where), metric)
 

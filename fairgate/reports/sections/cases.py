@@ -71,7 +71,7 @@ def cases(material: Material) -> Iterator[Section]:
 
 
 def case_items(material: Material, most: int) -> list[CaseItem]:
-    """Return at most so many cases, the clearest first.
+    """Return at most `most` cases, the clearest first.
 
     They are changed answers; where a rule about documents failed, what was found for whom it failed
     is one more, and where such a rule leads they all are about documents.
@@ -98,7 +98,7 @@ def _moved_most(material: Material) -> PairRow | None:
 
 
 def moved_pairs(material: Material) -> list[PairRow]:
-    """Return the pairs with other documents or ranks of those for whom a rule about them failed.
+    """Return pairs with other documents or ranks, of identities for which a rule on them failed.
 
     In the order of the title, then those first that lost most.
     """
@@ -123,7 +123,7 @@ def moved_pairs(material: Material) -> list[PairRow]:
 
 
 def _staying(rows: Sequence[PairRow]) -> list[float]:
-    """How much of what is found stays with each pair, in [0, 1]; 1 also where it is not known.
+    """Return the share of documents that each pair keeps, in [0, 1]; 1 where it is not known.
 
     The share of documents in common. Where a document names somebody: 1 less by how much more or
     less likely it is seen, in the direction of all pairs of that identity.
@@ -194,7 +194,7 @@ def explain_command(material: Material) -> str:
 
 
 def _case_of_the_rule(material: Material) -> PairRow | None:
-    """Return the clearest case of what the leading rule is about, of whom it affects most."""
+    """Return the clearest case of the leading rule's subject, of the most affected identity."""
     about = affected.subject(material)
     if about is Subject.ANSWERS:
         return next(iter(clearest_cases(material)), None)

@@ -53,7 +53,7 @@ class _Picture:
     """By the metric that it shows; slices are ordered by the first one."""
 
     def drawn(self, improved: Sequence[Slice]) -> Overview:
-        """Return the block: for whom a rule failed or what improved, then whoever fares worst."""
+        """Return the block: slices that failed a rule or improved, then those that fare worst."""
         material, suite = self.material, self.suite
         failures = self._failed()
         failed = {where: number for number, where in enumerate(failures)}

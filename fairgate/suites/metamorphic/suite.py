@@ -72,7 +72,7 @@ def misfits(
     relations: Sequence[MetamorphicRelation],
     task: Task | None,
 ) -> Iterator[tuple[str, str]]:
-    """Yield the field and the sentence of what in a suite does not go together."""
+    """Yield field and sentence for each pair of settings that do not fit together."""
     reads = [each.id for each in relations if each.reads_task and not policy.retrieve_only]
     if policy.reads_degrees:
         yield from _unscorable(policy, reads, task)
