@@ -47,6 +47,7 @@ from fairgate.systems.models import (
     embedder_problem,
     lacks_template,
     long_embedder,
+    recorded_precision,
     unproved_here,
 )
 from fairgate.systems.own_retriever import WAYS, AskedRetriever, OwnRetrieverPolicy
@@ -396,8 +397,19 @@ class OpenLocal(LocalSystem):
         facts |= self._resources.suites_under_test()
         if not isinstance(self._chosen, NoGenerator):
             facts["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"
+            if precision := self._precision:
+                facts["precision"] = precision
             facts["prompt"] = short(prompt_facts(self._chosen))
         return facts
+
+    @property
+    def _precision(self) -> str:
+        """The generator's, as its export recorded it; empty where no record says it."""
+        if not isinstance(self._chosen, GeneratorPolicy):
+            return ""
+        runtime = self._resources.runtime
+        of_system = runtime.under_test if self._role.is_under_test else runtime
+        return recorded_precision(self._chosen, of_system)
 
     @cached_property
     def retriever(self) -> Retriever | None:

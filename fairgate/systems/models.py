@@ -5,6 +5,7 @@ What is said of files can be seen without loading or fetching anything.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 DEFAULT_EMBEDDER = "minilm"
 TOKENIZER = "tokenizer.json"
 _PROBLEMS = (DataError, ModelError, UsageError)
+_PRECISION = re.compile(r"[a-z0-9-]{1,20}")
 
 
 GraphFile = Annotated[str, Field(pattern=r"^(onnx/)?[\w.-]+\.onnx$")]
@@ -231,6 +233,20 @@ def unproved(name: str, path: Path) -> str:
         f"whether {quoted(name)} answers as its original does is not known: {why}. "
         "`fairgate export MODEL` compares them and leaves a record"
     )
+
+
+def recorded_precision(chosen: NamedModel, runtime: Runtime) -> str:
+    """Return the precision in which a local model was exported; empty where no record says it."""
+    from fairgate.onnx.model_folder import ModelFolder
+
+    path = _path_of(chosen, runtime)
+    try:
+        record = {} if path is None else ModelFolder.find(path).mapping("provenance.json")
+    except ModelError:
+        return ""
+    precision = record.get("precision")
+    is_name = isinstance(precision, str) and _PRECISION.fullmatch(precision) is not None
+    return str(precision) if is_name else ""
 
 
 def _path_of(chosen: NamedModel, runtime: Runtime) -> Path | None:

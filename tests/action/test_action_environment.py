@@ -39,6 +39,8 @@ def driver(folder, monkeypatch, script):
 NO_GPU = "echo 'NVIDIA-SMI has failed'; exit 9"
 A_GPU = "echo 580.159.04"
 TWO_GPUS = "echo 580.159.04; echo 610.12"
+NEWER_GPU = "echo 610.12"
+NO_PROGRAM = "exit 127"
 OLD_GPU = "echo 550.54.15"
 ONE_OLD_GPU = "echo 580.159.04; echo 535.183.01"
 NO_DEVICES = "echo 'No devices were found'"
@@ -59,6 +61,8 @@ def test_cuda_on_a_machine_without_runs_on_the_cpu_and_warns(history, steps, tmp
 CHOICES = [
     ("cuda", A_GPU, "cuda"), ("auto", A_GPU, "cuda"), ("cpu", A_GPU, "cpu"),
     ("cuda", NO_GPU, "cpu"), ("auto", NO_GPU, "cpu"), ("auto", TWO_GPUS, "cuda"),
+    *((asked, NEWER_GPU, "cuda") for asked in ("cuda", "auto")),
+    *((asked, NO_PROGRAM, "cpu") for asked in ("cuda", "auto")),
     *((asked, script, "cpu") for asked in ("cuda", "auto")
       for script in (OLD_GPU, ONE_OLD_GPU, NO_DEVICES, MISMATCH)),
 ]  # fmt: skip

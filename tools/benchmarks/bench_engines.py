@@ -180,7 +180,10 @@ def measure(
             # One thread's rate is not that of its neighbours, who may share the processor.
             clock = time.process_time if options.threads == 1 else time.perf_counter
             rates.append(product_rate(threads=options.threads, rounds=1, clock=clock))
-            print(f"round {number + 1} of {options.rounds}", file=sys.stderr)
+            taken = (
+                f"{name} {one.processor[-1]:.2f}" for name, one in found.items() if one.processor
+            )
+            print(f"round {number + 1} of {options.rounds}: {', '.join(taken)}", file=sys.stderr)
     return found, statistics.median(rates)
 
 

@@ -1,24 +1,22 @@
-"""Measures how large each channel of a decoder's activations is, on the packaged prompts."""
+"""Samples what a decoder multiplies with its weights, on the packaged prompts."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from fairgate.features.onnx_export.int8_rows import Layers
+from fairgate.features.onnx_export.int8_rows import ActivationRows, Layers
 from fairgate.onnx.decoder_session import cache_shape
 from fairgate.onnx.graph_file import load_structure
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
 from fairgate.onnx.session import open_session
 
-ChannelSizes = Mapping[str, npt.NDArray[np.float64]]
-"""By the activation's name in the graph: the root mean square of each channel."""
+_TOKENS = 9
+"""Of each prompt, evenly spaced."""
 
 
 def packaged_prompts() -> list[dict[str, Any]]:
@@ -27,8 +25,8 @@ def packaged_prompts() -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
-def channel_sizes(folder: ModelFolder) -> ChannelSizes:
-    """Measure what a folder's float32 graph multiplies with stored weights, over all prompts.
+def sample_activations(folder: ModelFolder) -> ActivationRows:
+    """Return what a folder's float32 graph multiplies with stored weights, for tokens of prompts.
 
     A prompt's first token is left out: models put numbers of a thousand times the others' size
     there, which no answer hangs on (Xiao et al., Efficient Streaming Language Models with Attention
@@ -43,15 +41,15 @@ def channel_sizes(folder: ModelFolder) -> ChannelSizes:
     )
     content = bytes(model.SerializeToString())
     session = open_session(folder.graph, device="cpu", content=content, folder=weights)
-    squares, tokens = dict.fromkeys(names, np.zeros(1)), 0
+    samples: dict[str, list[Any]] = {name: [] for name in names}
     texts = [row["prompt"] for row in packaged_prompts()]
     for prompt in PromptTokenizer(folder).encode(texts):
         outputs = session.run(names, _feeds(folder, session, prompt))
         for name, output in zip(names, outputs, strict=True):
-            rows = output.reshape(-1, output.shape[-1])[1:].astype(np.float64)
-            squares[name] = squares[name] + np.square(rows).sum(axis=0)
-        tokens += len(prompt) - 1
-    return {name: np.sqrt(total / max(1, tokens)) for name, total in squares.items()}
+            rows = output.reshape(-1, output.shape[-1])
+            places = np.linspace(1, len(rows) - 1, _TOKENS).round().astype(int)
+            samples[name].append(rows[places])
+    return {name: np.concatenate(rows) for name, rows in samples.items()}
 
 
 def _feeds(folder: ModelFolder, session: Any, prompt: list[int]) -> dict[str, Any]:

@@ -5,15 +5,20 @@ depend on another's (vector-wise quantisation: Dettmers et al., LLM.int8(), Neur
 3.1), and written in one digit of 8 bits or in two: `x ≈ (a + b / 254) · max|x| / 127`. Each is
 multiplied with the weights, 8 bits on a scale for each column. With two, channels beside one of a
 hundred times their size are not lost, and only weights are rounded much. Before that, channels are
-divided by a power of their size and their weights multiplied by it, so that weights of large
-channels are rounded less (Lin et al., AWQ, MLSys 2024, equation 5; the power is the one whose
-expected error of rounding is least). Vocabulary projection and attention stay in float32.
+divided by a power of their size over one of their weights' (Xiao et al., SmoothQuant, ICML 2023,
+equation 4; Lin et al., AWQ, MLSys 2024, equation 5), and their weights multiplied by it: large
+channels coarsen a row's steps less, and their weights are rounded less. Of a grid of powers those
+are taken whose expected error of rounding is least. What makes a channel is divided, where nothing
+else reads it: a norm's weights, or a product's columns. Vocabulary projection and attention stay in
+float32.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product, starmap
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -26,14 +31,18 @@ from fairgate.onnx.decoder_graph import vocabulary_projection
 
 Digits = Literal[1, 2]
 WeightMatrix = npt.NDArray[np.float32]
-_NOTHING: Mapping[str, npt.NDArray[np.float64]] = MappingProxyType({})
+Factors = npt.NDArray[np.float32]
+ActivationRows = Mapping[str, npt.NDArray[np.float32]]
+"""By an activation's name in the graph: `[tokens, channels]`, as a calibration sees them."""
+_NOTHING: ActivationRows = MappingProxyType({})
 _PREFIX = "fairgate_rows_"
 _LEVELS, _ZERO = 127, 128
 _LEAST = float(np.finfo(np.float32).tiny) * 1024
 """The least maximum of a row: 127 divided by it is finite, and zeros stay zeros."""
 _WIDEST = 2**16
 """Longer rows would overflow a sum of 32 bits: 255 · 127 · 66 311."""
-_POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
+_SIZE_POWERS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
+_WEIGHT_POWERS = (0.0, 0.25, 0.5)
 _FLOAT = 1
 _AXES_ARE_INPUTS = 18
 """The version of ONNX since which a reduction's axes are an input."""
@@ -92,22 +101,24 @@ def _axes_are_inputs(model: Any) -> bool:
     return max(versions, default=0) >= _AXES_ARE_INPUTS
 
 
-def to_int8_rows(
-    model: Any, sizes: Mapping[str, npt.NDArray[np.float64]] = _NOTHING, digits: Digits = 2
-) -> Any:
+def to_int8_rows(model: Any, calibration: ActivationRows = _NOTHING, digits: Digits = 2) -> Any:
     """Change a float32 `onnx.ModelProto` in place and return it.
 
-    `digits`: in how many activations are written. `sizes`: what `channel_sizes` measured; an
-    activation without them is taken as it is. Raises ModelError where there is nothing to change.
+    `digits`: in how many activations are written. `calibration`: what `sample_activations` saw; an
+    activation without rows is taken as it is. Raises ModelError where there is nothing to change.
     """
     from onnx import numpy_helper
 
     layers, graph = Layers.of(model), model.graph
     factors = {
-        name: _factors(size, [numpy_helper.to_array(tensor) for tensor in layers.readers(name)])
-        for name, size in sizes.items()
+        name: _factors(
+            rows, [numpy_helper.to_array(tensor) for tensor in layers.readers(name)], digits
+        )
+        for name, rows in calibration.items()
     }
-    steps = _Steps(factors, digits, axes_are_inputs=_axes_are_inputs(model))
+    makers = _Makers(model, layers)
+    columns = {makers.divide(name, channels): 1 / channels for name, channels in factors.items()}
+    steps = _Steps(factors, columns, digits, axes_are_inputs=_axes_are_inputs(model))
     replaced, nodes = {node.output[0] for node in layers.products}, []
     for node in graph.node:
         if node.output and node.output[0] in replaced:
@@ -124,27 +135,83 @@ def to_int8_rows(
 
 
 def _factors(
-    sizes: npt.NDArray[np.float64], matrices: Sequence[WeightMatrix]
-) -> npt.NDArray[np.float32]:
-    """Choose what channels are divided by: powers of their sizes, with a geometric mean of 1.
+    rows: npt.NDArray[np.float32], matrices: Sequence[WeightMatrix], digits: Digits
+) -> Factors:
+    """Choose what channels are divided by, with a geometric mean of 1.
 
-    A column's weights are rounded to steps of its largest one, independently, so the error's
-    expected square is that of the steps times that of the channels, divided. A channel counts as a
-    thousandth of the largest at least.
+    Rounding errors are independent and spread evenly over a step. Of weights a step is a share of
+    their column's largest, of an activation one of its row's, so the expected square of a product's
+    error is that of the weights' steps times that of the channels, and the other way round. A
+    channel counts as a thousandth of the largest at least.
     """
-    sizes = np.maximum(sizes, max(float(sizes.max(initial=0)) / 1000, _LEAST))
-    logarithms = np.log(sizes) - np.log(sizes).mean()
+    magnitudes = [np.abs(matrix) for matrix in matrices]
+    sizes = _floored(np.sqrt(np.square(rows, dtype=np.float64).mean(axis=0)))
+    weights = _floored(np.max([matrix.max(axis=1) for matrix in magnitudes], axis=0))
+    squares, tokens = np.square(sizes), np.maximum(np.abs(rows), sizes.min())
+    weight_squares = sum(np.square(matrix).sum(axis=1, dtype=np.float64) for matrix in matrices)
+    finer = 1 if digits == 1 else 2 * _LEVELS
 
-    def error(factors: npt.NDArray[np.float64]) -> float:
+    def error(factors: Factors) -> float:
         steps = sum(
-            float(np.square(np.abs(matrix * factors[:, None]).max(axis=0)).sum())
-            for matrix in matrices
+            float(np.square((matrix * factors[:, None]).max(axis=0), dtype=np.float64).sum())
+            for matrix in magnitudes
         )
-        return steps * float(np.square(sizes / factors).sum())
+        row_steps = np.square((tokens / factors).max(axis=1), dtype=np.float64).mean() / finer**2
+        of_weights = steps * float((squares / np.square(factors, dtype=np.float64)).sum())
+        of_rows = row_steps * float((weight_squares * np.square(factors, dtype=np.float64)).sum())
+        return of_weights + float(of_rows)
 
-    tried = [np.exp(power * logarithms) for power in _POWERS]
-    best: npt.NDArray[np.float32] = min(tried, key=error).astype(np.float32)
-    return best
+    def factors_of(size_power: float, weight_power: float) -> Factors:
+        logarithms = size_power * np.log(sizes) - weight_power * np.log(weights)
+        factors: Factors = np.exp(logarithms - logarithms.mean()).astype(np.float32)
+        return factors
+
+    return min(starmap(factors_of, product(_SIZE_POWERS, _WEIGHT_POWERS)), key=error)
+
+
+def _floored(sizes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    least = max(float(sizes.max(initial=0)) / 1000, _LEAST)
+    return np.maximum(sizes, least).astype(np.float64)
+
+
+class _Makers:
+    """What makes activations, as far as it can be divided by channel in advance."""
+
+    def __init__(self, model: Any, layers: Layers) -> None:
+        graph = model.graph
+        self._vectors = {
+            tensor.name: tensor
+            for tensor in graph.initializer
+            if tensor.data_type == _FLOAT and len(tensor.dims) == 1
+        }
+        self._products = {node.output[0] for node in layers.products}
+        self._nodes = {name: node for node in graph.node for name in node.output}
+        readers = [(name, node) for node in graph.node for name in node.input]
+        self._readers = Counter(name for name, node in readers if node.op_type != "Shape")
+        self._readers.update(value.name for value in graph.output)
+        self._reading_products = Counter(node.input[0] for node in layers.products)
+
+    def divide(self, activation: str, factors: Factors) -> str:
+        """Divide a norm's weights; else return what is to be divided in its place.
+
+        That is a product whose columns are the channels, or the activation itself.
+        """
+        from onnx import numpy_helper
+
+        node = self._nodes.get(activation)
+        if self._readers[activation] != self._reading_products[activation]:
+            return activation
+        for name in node.input if node is not None and node.op_type == "Mul" else ():
+            if self._readers[name] != 1:
+                continue
+            if name in self._products:
+                return str(name)
+            if name in self._vectors and [*self._vectors[name].dims] == [len(factors)]:
+                tensor = self._vectors[name]
+                divided = numpy_helper.to_array(tensor) / factors
+                tensor.CopyFrom(numpy_helper.from_array(divided, name))
+                return ""
+        return activation
 
 
 class _Steps:
@@ -152,12 +219,14 @@ class _Steps:
 
     def __init__(
         self,
-        factors: Mapping[str, npt.NDArray[np.float32]],
+        factors: Mapping[str, Factors],
+        columns: Mapping[str, Factors],
         digits: Digits,
         *,
         axes_are_inputs: bool,
     ) -> None:
-        self._factors, self._digits, self._axes_are_inputs = factors, digits, axes_are_inputs
+        self._factors, self._columns = factors, columns
+        self._digits, self._axes_are_inputs = digits, axes_are_inputs
         self._rounded: dict[str, tuple[str, str, str]] = {}
         self.tensors: list[Any] = []
         self._constant("levels", np.float32(_LEVELS))
@@ -182,6 +251,8 @@ class _Steps:
         nodes, (first, second, most) = self._rows(node.input[0])
         if node.input[0] in self._factors:
             weights = weights * self._factors[node.input[0]][:, None]
+        if node.output[0] in self._columns:
+            weights = weights * self._columns[node.output[0]]
         columns = np.abs(weights).max(axis=0) / _LEVELS
         columns[columns == 0] = 1
         codes = np.rint(weights / columns).clip(-_LEVELS, _LEVELS).astype(np.int8)
@@ -219,9 +290,9 @@ class _Steps:
         more: dict[str, Any] = {"keepdims": 1, **({} if axes else {"axes": [-1]})}
         step, small, zero = (_PREFIX + constant for constant in ("step", "small_step", "zero"))
         divided = activation
-        if activation in self._factors:
+        if activation in self._columns:
             divided = f"{name}divided"
-            self._constant(divided + "_by", 1 / self._factors[activation])
+            self._constant(divided + "_by", self._columns[activation])
         steps: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
             ("Abs", [divided], "sizes", {}),
             ("ReduceMax", [f"{name}sizes", *axes], "largest", more),

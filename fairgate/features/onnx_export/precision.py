@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fairgate.domain.errors import UsageError
-from fairgate.features.onnx_export.calibration import channel_sizes
+from fairgate.features.onnx_export.calibration import sample_activations
 from fairgate.features.onnx_export.int8_rows import Digits, to_int8_rows
 from fairgate.onnx.model_folder import ModelFolder
 
@@ -169,7 +169,7 @@ def change_precision(graph: Path, precision: Precision, *, digits: Digits = 2) -
     if precision == "fp16":
         changed = halve(model)
     elif precision == "int8-rows":
-        changed = to_int8_rows(model, channel_sizes(ModelFolder.find(graph.parent)), digits)
+        changed = to_int8_rows(model, sample_activations(ModelFolder.find(graph.parent)), digits)
     else:
         changed = _quantise(model, _BITS[precision])
     for file in graph.parent.glob(f"{graph.name}*"):

@@ -13,7 +13,7 @@ from fairgate.cli import main
 from fairgate.domain.ports import Runtime
 from fairgate.systems import models
 from fairgate.systems.generator import GeneratorPolicy
-from fairgate.systems.models import decoder_problem
+from fairgate.systems.models import decoder_problem, recorded_precision
 
 QWEN = {"tokenizer_class": "Qwen2Tokenizer", "config": {"model_type": "qwen2"}}
 POLICY = """\
@@ -123,3 +123,23 @@ def test_a_graph_that_nothing_proves_is_told(tmp_path, monkeypatch, capsys, name
     assert ("whether './models/m' answers as its original does is not known" in told) == bool(said)
     assert said in told
     assert "demo-slm" not in told
+
+
+def test_the_precision_that_an_export_recorded_is_told(tmp_path):
+    folder = tmp_path / "models" / "m"
+    fakes.write(folder, "llama-3")
+    chosen = GeneratorPolicy(model="./models/m")
+    runtime = Runtime(root=tmp_path, cache=tmp_path / "cache")
+    assert recorded_precision(chosen, runtime) == ""
+    for record, expected in (
+        ('{"precision": "int8-rows"}', "int8-rows"),
+        ('{"precision": "fp32"}', "fp32"),
+        ('{"precision": "<b>"}', ""),
+        ('{"precision": 8}', ""),
+        ("{}", ""),
+        ("[]", ""),
+        ("{", ""),
+    ):
+        (folder / "provenance.json").write_text(record)
+        assert recorded_precision(chosen, runtime) == expected, record
+    assert recorded_precision(GeneratorPolicy(), runtime) == ""
