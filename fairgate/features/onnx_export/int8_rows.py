@@ -117,7 +117,7 @@ def to_int8_rows(model: Any, calibration: ActivationRows = _NOTHING, digits: Dig
         for name, rows in calibration.items()
     }
     makers = _Makers(model, layers)
-    columns = {makers.divide(name, channels): 1 / channels for name, channels in factors.items()}
+    columns = {makers.divide(name, by): np.reciprocal(by) for name, by in factors.items()}
     steps = _Steps(factors, columns, digits, axes_are_inputs=_axes_are_inputs(model))
     replaced, nodes = {node.output[0] for node in layers.products}, []
     for node in graph.node:
@@ -170,8 +170,8 @@ def _factors(
 
 
 def _floored(sizes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    least = max(float(sizes.max(initial=0)) / 1000, _LEAST)
-    return np.maximum(sizes, least).astype(np.float64)
+    floored: npt.NDArray[np.float64] = sizes.astype(np.float64)
+    return floored.clip(max(float(floored.max(initial=0)) / 1000, _LEAST))
 
 
 class _Makers:
