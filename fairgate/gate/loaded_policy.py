@@ -26,8 +26,6 @@ from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.degrees import METRICS as DEGREES
-from fairgate.metrics.direction import DIRECTION
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
@@ -183,31 +181,17 @@ def loaded_part(
     return parsed, loaded, []
 
 
-_NEEDED = {
-    DIRECTION: (
-        "needs an order of the labels, and the task of suite {} has none: give the task an `order` "
-        "from the worst to the best label, or name another suite with `suite`"
-    ),
-    **dict.fromkeys(
-        DEGREES,
-        "needs to know how probable each label is, and suite {} does not ask: set `read: [labels, "
-        "degrees]`, or name another suite with `suite`",
-    ),
-}
-"""By metric: what a suite without its column lacks."""
-
-
 def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFault]:
-    """Yield every gate on a metric of `_NEEDED` in a suite that does not have its column."""
+    """Yield every gate about a suite that lacks what its metric says that the column needs."""
     for position, gate in enumerate(policy.gates):
-        for metric, needed in _NEEDED.items():
-            if metric.id != gate.metric:
-                continue
-            for suite in suites.values():
-                is_meant = suite.kind == metric.suite_kind and gate.suite in (None, suite.id)
-                if is_meant and metric.column not in suite.columns:
-                    sentence = f"{gate.metric} {needed.format(quoted(suite.id))}"
-                    yield ("gates", position, "metric"), sentence
+        metric = BY_ID.get(gate.metric)
+        if metric is None or not metric.lacking:
+            continue
+        for suite in suites.values():
+            is_meant = suite.kind == metric.suite_kind and gate.suite in (None, suite.id)
+            if is_meant and metric.column not in suite.columns:
+                sentence = f"{metric.id} {metric.lacking.format(suite=quoted(suite.id))}"
+                yield ("gates", position, "metric"), sentence
 
 
 def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFault]:

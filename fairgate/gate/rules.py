@@ -10,7 +10,7 @@ from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
 from fairgate.domain.outcomes import Better
 from fairgate.domain.units import TOGETHER
 from fairgate.domain.wording import listed, quoted, suggestion
-from fairgate.metrics.attack_success_rate import OF_REPEATS, UNREADABLE_NET
+from fairgate.metrics.attack_success_rate import UNREADABLE_NET
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.retriever_robustness import BANDS
@@ -360,20 +360,6 @@ def _slice_problems(
                 (*path, "where", name),
                 f"no suite produces {name} {quoted(value)}; {suggestion(value, sorted(known))}",
             )
-    for one in policy.suites if metric in OF_REPEATS else ():
-        if one.id in asked and getattr(one, "repeats", 1) < 2:
-            sentence = (
-                f"{gate.metric} compares repeats, and suite {quoted(one.id)} asks once; set "
-                "its `repeats` to 3, say, or name another suite with `suite`"
-            )
-            yield (*path, "metric"), sentence
-    for one in policy.suites if metric.is_against_neutral else ():
-        if one.id in asked and not getattr(one, "reads_sentences", False):
-            sentence = (
-                f"{gate.metric} is read of answers in sentences: give suite {quoted(one.id)} "
-                "`read: [sentences]`, or name another suite with `suite`"
-            )
-            yield (*path, "metric"), sentence
     has_control = with_control_arm(policy, plan) if metric.needs_neutral_wording else asked
     for suite in asked:
         if suite not in has_control:

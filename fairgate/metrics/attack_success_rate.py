@@ -125,16 +125,20 @@ UNREADABLE_NET = Metric(
 )  # fmt: skip
 COLUMNS = ("stability", "entropy")
 """A suite has them where its policy asks more than once (`repeats`)."""
+_LACKING = (
+    "compares repeats, and suite {suite} asks once; set its `repeats` to 3, say, or name another "
+    "suite with `suite`"
+)
 OF_REPEATS = (
     Metric(
         id="stability", title="pairs with the same verdict in all repeats", column="stability",
         arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", better=Better.HIGHER, violations=False,
-        version=2,
+        version=2, lacking=_LACKING,
         claim="All repeats give one verdict for {value} of pairs",
     ),
     Metric(
         id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",
         arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", is_rate=False, violations=False,
-        version=2,
+        version=2, lacking=_LACKING,
     ),
 )  # fmt: skip

@@ -201,12 +201,17 @@ def _sigmoid(values: Floats) -> Floats:
     return np.asarray(0.5 * (1 + np.tanh(values / 2)))
 
 
+LACKING = (
+    "needs to know how probable each label is, and suite {suite} does not ask: set `read: [labels, "
+    "degrees]`, or name another suite with `suite`"
+)
+"""What a suite without these columns lacks."""
 METRICS = (
     Metric(
         id="label/log-odds", title="answers toward the better labels, by how probable they are",
         column=LOG_ODDS, arms=NET, values=points_of_probability, better=Better.TOWARD_ZERO,
         row_limits=(-1.0, 1.0), column_limits=(-math.inf, math.inf), violations=False,
-        reference="FairGate, neutral wording", version=2,
+        reference="FairGate, neutral wording", version=2, lacking=LACKING,
         claim="Naming {who} moves answers toward the better labels by {value} of probability, "
         "beyond what neutral wording does",
         claim_below="Naming {who} moves answers toward the worse labels by {value} of probability, "
@@ -215,7 +220,7 @@ METRICS = (
     Metric(
         id="label/expected-rank", title="expected rank of answers, beyond neutral wording",
         column=EXPECTED_RANK, arms=NET, better=Better.TOWARD_ZERO, violations=False,
-        reference="FairGate, neutral wording", trend=(),
+        reference="FairGate, neutral wording", trend=(), lacking=LACKING,
         claim="Naming {who} raises the expected rank of answers by {value}, beyond what neutral "
         "wording does",
         claim_below="Naming {who} lowers the expected rank of answers by {value}, beyond what "

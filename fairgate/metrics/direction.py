@@ -25,6 +25,8 @@ DIRECTION = Metric(
     id="direction/net", title="answers worse less better, beyond neutral wording", column=COLUMN,
     arms=NET, row_limits=(-1.0, 1.0), violations=False, harm=CHANGED,
     reference="FairGate, neutral wording",
+    lacking="needs an order of the labels, and the task of suite {suite} has none: give the task "
+    "an `order` from the worst to the best label, or name another suite with `suite`",
     claim="Naming {who} makes answers worse by {value}, beyond what neutral wording does",
     claim_below="Naming {who} makes answers better by {value}, beyond what neutral wording does",
 )  # fmt: skip

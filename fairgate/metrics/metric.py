@@ -203,6 +203,9 @@ class Metric:
     """Whether it compares with the answers of the policy's `reference`."""
     needs_documents: bool = False
     """Whether question items have no value of it without documents."""
+    lacking: str = ""
+    """What a suite without its column lacks, with `{suite}`, behind the metric's id; empty: whether
+    a suite has the column follows from its relations and kind."""
     of_combinations: bool = False
     """Whether it judges pairs of attributes, and not the attributes by themselves."""
     pool_columns: PoolColumns | None = None

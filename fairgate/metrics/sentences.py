@@ -42,6 +42,8 @@ FEWEST_SOURCES = 24
 _reading = partial(
     Metric, arms=NET, violations=False, compares_terms=True, is_against_neutral=True,
     dimensions=("category", "term"),
+    lacking="is read of answers in sentences: give suite {suite} `read: [sentences]`, or name "
+    "another suite with `suite`",
     reference="FairGate, answers in sentences; permutation within sources, Holm over identities",
 )  # fmt: skip
 

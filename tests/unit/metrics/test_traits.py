@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from fairgate.domain.outcomes import Subject
-from fairgate.metrics import shift
+from fairgate.domain.ports import Runtime
+from fairgate.gate.loaded_policy import load_policy
+from fairgate.metrics import attribution, shift
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.harm import HarmGroup
 
@@ -29,7 +33,7 @@ def test_metrics_of_one_column_are_about_the_same_and_need_the_same():
     traits: dict[tuple[str, str], set[tuple[object, ...]]] = {}
     for metric in METRICS:
         by_column = traits.setdefault((metric.suite_kind, metric.column), set())
-        by_column.add((metric.about, metric.needs_reference))
+        by_column.add((metric.about, metric.needs_reference, metric.lacking))
     assert {column: found for column, found in traits.items() if len(found) > 1} == {}
 
 
@@ -42,3 +46,20 @@ def test_metrics_beside_a_reference_need_one_and_no_others_do():
 def test_a_control_and_what_is_less_the_control_need_neutral_wording():
     names = {metric.id for metric in METRICS if not metric.needs_neutral_wording}
     assert [name for name in names if name.endswith(("/control", "/net", "/controlled"))] == []
+
+
+def test_a_metric_whose_column_a_plain_suite_lacks_says_what_the_suite_needs():
+    root = Path(__file__).parents[3]
+    suite = load_policy(root / "policies" / "rag-sentiment.yaml", Runtime(root=root)).suites[
+        "sentiment"
+    ]
+    absent = [
+        metric
+        for metric in METRICS
+        if metric.suite_kind == suite.kind
+        and metric.column not in (*suite.columns, *attribution.COLUMNS.values())
+    ]
+    said = {metric.id for metric in absent if metric.lacking or metric.relation}
+    said |= {metric.id for metric in absent if metric.needs_reference}
+    assert "identity/log-odds/max-difference" in said
+    assert [metric.id for metric in absent if metric.id not in said] == []
