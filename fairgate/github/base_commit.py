@@ -201,15 +201,16 @@ class BaseCommit:
             raise BaselineError(f"{file} is larger than 256 MiB")
         return content
 
-    def contents(self, is_wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    def contents(self, is_wanted: Callable[[str, str], bool]) -> Iterator[tuple[str, bytes]]:
         """Yield path, from the repository's root, and content of every file that is wanted.
 
-        Raises BaselineError where one cannot be had.
+        `is_wanted` takes the path and the name of git's object. Raises BaselineError where one
+        cannot be had.
         """
         wanted = [
             (path, name)
             for path, (mode, name) in self._tree.items()
-            if mode in _BLOB_MODES and is_wanted(path)
+            if mode in _BLOB_MODES and is_wanted(path, name)
         ]
         here = self._clone.blobs([name for _, name in wanted])
         if here is None:

@@ -7,6 +7,7 @@ without a baseline. So that is believed only where no policy of the base went mi
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -22,6 +23,9 @@ from fairgate.policy.yaml_text import decode_yaml, load_yaml
 _SUFFIXES = (".yaml", ".yml")
 _KEYS = ("suites", "gates")
 """What every policy has."""
+_MOST_BYTES = 1 << 20
+_SHA1 = 40
+"""Letters of such an object's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +47,7 @@ def earlier_path(base: BaseCommit, root: Path, path: str, proposed: Side) -> str
     top, prefix = _top(root, base.prefix), base.prefix
     source = base.renamed_to(f"{prefix}{path}")
     candidates, missing = [], []
-    for policy in _policies(base, PurePosixPath(path).suffix, source):
+    for policy in _policies(base, top):
         inner = policy.path.removeprefix(prefix) if policy.path.startswith(prefix) else None
         own = inner and path_in_repository(inner, policy.name, Reference.BASELINE)
         is_missing = _name_at(top / policy.path) != policy.name
@@ -69,18 +73,35 @@ def _top(root: Path, prefix: str) -> Path:
     return root.parents[len(inner) - 1] if inner else root
 
 
-def _policies(base: BaseCommit, suffix: str, source: str) -> Iterator[_Policy]:
-    """Yield the base's policies: YAML files, those that end as the new one, and git's source."""
-    ends = {*_SUFFIXES, suffix.lower()}
+def _policies(base: BaseCommit, top: Path) -> Iterator[_Policy]:
+    """Yield the base's policies: its YAML files, and of others those that are not as they were.
 
-    def is_wanted(path: str) -> bool:
-        return path == source or PurePosixPath(path).suffix.lower() in ends
+    A policy may have any name. Where its file is untouched, whatever that is called, none is gone.
+    """
+
+    def is_wanted(path: str, name: str) -> bool:
+        return PurePosixPath(path).suffix.lower() in _SUFFIXES or not _is_object(top / path, name)
 
     for path, content in base.contents(is_wanted):
         if all(key.encode() in content for key in _KEYS):
-            name = _name_in(content)
-            if name is not None:
-                yield _Policy(path, name)
+            policy_name = _name_in(content)
+            if policy_name is not None:
+                yield _Policy(path, policy_name)
+
+
+def _is_object(file: Path, name: str) -> bool:
+    """Return whether a file has the content of git's object of that name."""
+    try:
+        if file.is_symlink() or not file.is_file():
+            return False
+        if file.stat().st_size > _MOST_BYTES:
+            return True  # longer than any policy
+        content = file.read_bytes()
+    except OSError:
+        return False
+    digest = hashlib.sha1 if len(name) == _SHA1 else hashlib.sha256
+    whole = b"blob %d\0%b" % (len(content), content)
+    return digest(whole, usedforsecurity=False).hexdigest() == name
 
 
 def _name_at(file: Path) -> str | None:

@@ -1,9 +1,14 @@
 """A policy at another path introduces no gate where the base has it already."""
 
+import contextlib
+import itertools
+import json
+
 import pytest
 from action.repositories import LOOSE, POLICY, fair, worse
 from action.test_base_commit import only_merged
 from action.test_self_approval import ALLOW
+from ruamel.yaml import YAML
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Runtime
@@ -86,6 +91,32 @@ def test_the_base_s_policy_decides_under_whatever_path(history, tmp_path):
             elif not allow and found.decides.references.baseline is None:
                 wrong.append((what, "no baseline"))
     assert wrong == []
+
+
+ENDINGS = ("policies/small.json", "policies/small.txt", "policies/small", "conf/fairgate.policy")
+TEXTS = {
+    "as it was": LOOSE, "with Windows' line ends": LOOSE.replace("\n", "\r\n"), "rewritten": f"{FAR}\n{LOOSE}",
+    "as JSON": json.dumps(YAML(typ="safe").load(LOOSE)), "with a name of its own": f"{FAR}\n{OTHER}",
+    "another": JUST_RULES,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("old", ENDINGS)
+def test_a_policy_of_the_base_counts_whatever_its_file_is_called(history, tmp_path, old):
+    """Removed, emptied or no policy any more: what takes its place is judged by it, or refused."""
+    (history.root / old).parent.mkdir(exist_ok=True)
+    history.git("mv", OLD, old)
+    history.commit("a name of its own")
+    wrong = []
+    for (what, text), left in itertools.product(TEXTS.items(), (None, "", "x: 1\n")):
+        with contextlib.suppress(UsageError):
+            change = judged(history, tmp_path, {old: left, NEW: text}, NEW, allow=False)
+            is_new = not isinstance(change, GatedChange) or "introduces" in change.remarks[0]
+            if is_new or change.decided_by != "base":
+                wrong.append((what, left))
+    assert not wrong
+    kept = judged(history, tmp_path, {NEW: JUST_RULES}, NEW, allow=False)
+    assert "introduces the gate" in kept.remarks[0]
 
 
 def test_where_it_is_unknown_which_policy_it_was_there_is_no_verdict(history, tmp_path):
