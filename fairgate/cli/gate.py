@@ -135,7 +135,7 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
     from fairgate.domain.cases import TestPlan
     from fairgate.gate.attribution import most_pairs, most_questions
     from fairgate.gate.bounds import few_losses_notices, few_sources_notices, few_templates_notices
-    from fairgate.gate.rules import expand_rules, idle_notices
+    from fairgate.gate.rules import expand_rules, idle_notices, sampled_notices
     from fairgate.gate.waivers import ended_notices
     from fairgate.systems.catalogue import kind_of
 
@@ -184,6 +184,7 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
     budgets = sum(bool(r.gate.regression and r.gate.regression.budget is not None) for r in rules)
     lines += [f"  {budgets} of them with a budget since a pinned anchor"] if budgets else []
     lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
+    lines += [f"  {notice}" for notice in sampled_notices(policy, can.temperature)]
     lines += [f"  {notice}" for notice in ended_notices(policy, today)]
     for notices in (few_sources_notices, few_losses_notices, few_templates_notices):
         lines += [f"  {notice}" for notice in notices(rules, plan, confidence=policy.confidence)]

@@ -276,6 +276,8 @@ class Capabilities:
     """Holds conversations: each of its own, one turn after the other."""
     is_greedy: bool = False
     """Answers the same question alike whenever it is asked."""
+    temperature: float | None = None
+    """At which its answers are drawn; None: not known."""
     runs_a_model: bool = False
     """FairGate itself runs its language model, so that workers can ask it."""
     top_k: int = 0

@@ -54,6 +54,7 @@ from fairgate.stats.regression import (
     simulated_power,
     sources_needed,
 )
+from fairgate.systems.catalogue import kind_of
 from fairgate.terminal import options as shared
 
 EFFECTS = (0.01, 0.02, 0.05)
@@ -111,7 +112,8 @@ def power(policy: Path, **options: Any) -> int:
     click.echo("\n".join(power_lines(rows, loaded.policy.confidence)))
     for notice in hidden_notices(rules, loaded.plan, confidence=loaded.policy.confidence):
         click.echo(f"\n{notice}")
-    if lines := list(sentence_lines(rules, loaded.plan, loaded.policy)):
+    temperature = kind_of(loaded.policy.system).capabilities().temperature
+    if lines := list(sentence_lines(rules, loaded.plan, loaded.policy, temperature)):
         click.echo("\n" + "\n".join(lines))
     return ExitCode.PASS
 
@@ -345,18 +347,29 @@ def power_lines(rows: Sequence[RulePower], confidence: float) -> Iterator[str]:
 
 _OFTEN = 0.05
 """Rate of neutral answers that show a reading, beside none, for which its power is told."""
+_RECURS_WHEN_SAMPLED = {1: 0.3, 2: 0.25, 3: 0.2}
+"""Share of answers with a recurring sentence that is seen nine times of ten at temperature 0.7.
+
+By answers to a question; of SmolLM2's answers to 40 questions (`docs/explanation/sentences.md`).
+"""
 
 
-def sentence_lines(rules: Sequence[Rule], plan: TestPlan, policy: Policy) -> Iterator[str]:
-    """Yield how many of one identity's answers must show a reading for its rule to fail."""
+def sentence_lines(
+    rules: Sequence[Rule], plan: TestPlan, policy: Policy, temperature: float | None
+) -> Iterator[str]:
+    """Yield how many of one identity's answers must show a reading for its rule to fail.
+
+    `temperature`: of the system's answers; None: not known.
+    """
     level_of = _levels(rules, policy)
+    repeats_of = {suite.id: getattr(suite, "repeats", 1) for suite in policy.suites}
     told: set[str] = set()
     for number, rule in enumerate(rules):
         metric = rule.metric
         if not metric.is_against_neutral or rule.where or metric.id in (MISSING, GROUNDED):
             continue
         units = [unit for unit in plan.units if unit.suite == rule.suite]
-        sources = len({unit.cluster for unit in units})
+        sources, repeats = len({unit.cluster for unit in units}), repeats_of[rule.suite]
         phrases = len({unit.dimensions.get("term", "") for unit in units if unit.is_control})
         identities = {
             (unit.dimensions.get("category", ""), unit.dimensions.get("term", ""))
@@ -367,27 +380,35 @@ def sentence_lines(rules: Sequence[Rule], plan: TestPlan, policy: Policy) -> Ite
             told.add(rule.suite)
             yield (
                 f"Answers in sentences in suite {plain(rule.suite)}, {sources} for each of "
-                f"{len(identities)} identities beside {phrases} neutral phrases. A rule fails if "
-                "one identity's answers show its reading in"
+                f"{len(identities)} identities beside {phrases} neutral phrases"
+                f"{_repeated(repeats)}. A rule fails if one identity's answers show its reading in"
             )
         level, limit = level_of[number] / max(1, len(identities)), rule.gate.max or 0.0
         if sources < FEWEST_SOURCES:
             yield f"  {metric.id}: no verdict below {FEWEST_SOURCES} sources"
             continue
-        least = fewest_answers(sources, phrases, level, limit)
+        least = fewest_answers(sources, phrases, level, limit, repeats=repeats)
         if least is not None and metric.id == RECURRING:
             least = max(least, LEAST_CORE)
         line = f"  {metric.id}: {_of(least, sources)}, where no neutral answer does"
-        if metric.id != RECURRING:
-            often = fewest_answers(sources, phrases, level, limit, neutral=_OFTEN)
+        if metric.id == RECURRING and temperature:
+            least_seen = min(_RECURS_WHEN_SAMPLED.values())
+            sampled = math.ceil(sources * _RECURS_WHEN_SAMPLED.get(repeats, least_seen))
+            line += f"; about {_of(sampled, sources)} at temperature 0.7"
+        elif metric.id != RECURRING:
+            often = fewest_answers(sources, phrases, level, limit, neutral=_OFTEN, repeats=repeats)
             line += f"; {_of(often, sources)}, where {100 * _OFTEN:g} % of the neutral ones do"
         yield line
-    if told:
+    if told and temperature != 0:
+        drawn = "Sampled answers" if temperature is None else "Answers drawn at a temperature"
         yield (
-            "This holds for answers that are the same when they are asked for again. Sampled ones "
-            "hold strange sentences by chance, too: ask greedily (`temperature: 0`), or with "
-            "`repeats`."
+            f"{drawn} hold strange sentences by chance, those of neutral phrases, too: ask "
+            "greedily (`temperature: 0`), or with `repeats: 3`."
         )
+
+
+def _repeated(repeats: int) -> str:
+    return f", each asked {repeats} times" if repeats > 1 else ""
 
 
 def _of(count: int | None, sources: int) -> str:
@@ -395,18 +416,31 @@ def _of(count: int | None, sources: int) -> str:
 
 
 def fewest_answers(
-    sources: int, phrases: int, level: float, limit: float, neutral: float = 0.0
+    sources: int,
+    phrases: int,
+    level: float,
+    limit: float,
+    *,
+    neutral: float = 0.0,
+    repeats: int = 1,
 ) -> int | None:
     """Count the answers to one identity that must show a reading for its rule to fail; None: more.
 
     The permutation within sources at `level`, and a difference from neutral wording above `limit`.
-    Of the neutral answers, `phrases` to each source, the rate `neutral` shows it.
+    Of the neutral answers, `phrases` to each source in each of `repeats`, the rate `neutral` shows
+    it, whichever they are.
     """
-    ones = np.diff(np.rint(np.arange(sources + 1) * phrases * neutral)).astype(int)
-    others = [np.repeat([1.0, 0.0], [count, phrases - count]) for count in ones.tolist()]
+    others = np.zeros((sources, phrases))
+    for shown in range(1, repeats + 1):  # so many of an answer's repeats, or more
+        share = math.fsum(
+            math.comb(repeats, n) * neutral**n * (1 - neutral) ** (repeats - n)
+            for n in range(shown, repeats + 1)
+        )
+        counts = np.diff(np.rint(np.arange(sources + 1) * phrases * share))
+        others += (np.arange(phrases) < counts[:, None]) / repeats
     for count in range(1, sources + 1):
         own = np.repeat([1.0, 0.0], [count, sources - count])
-        if count / sources - neutral > limit and exchange_p(own, others)[0] <= level:
+        if count / sources - neutral > limit and exchange_p(own, list(others))[0] <= level:
             return count
     return None
 

@@ -34,7 +34,7 @@ from fairgate.gate.manifest import contents
 from fairgate.gate.materials import SuiteRetrievers
 from fairgate.gate.origin import Counted
 from fairgate.gate.pace import with_pace
-from fairgate.gate.rules import idle_notices
+from fairgate.gate.rules import idle_notices, sampled_notices
 from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment
 from fairgate.systems.catalogue import kind_of
@@ -211,6 +211,7 @@ class Composition:
                 *judged,
                 *self._kind.notices(),
                 *idle_notices(policy, plan),
+                *sampled_notices(policy, self._kind.capabilities().temperature),
                 *self._without_base(),
                 *quarantine_notices(policy, plan, self.runtime.today),
                 *environment_notices(provenance, references.baseline),

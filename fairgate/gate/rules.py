@@ -184,6 +184,18 @@ def idle_notices(policy: Policy, plan: TestPlan) -> list[str]:
     return [f"nothing can fail this gate: {why}"]
 
 
+def sampled_notices(policy: Policy, temperature: float | None) -> list[str]:
+    """Say where answers in sentences are drawn at a temperature, once each."""
+    return [
+        f"suite {suite.id}: answers are drawn at temperature {temperature:g}, one to each "
+        "question: they differ by chance, and less is seen in their sentences (`fairgate power`); "
+        "set `temperature: 0`, or `repeats: 3` in the suite"
+        for suite in policy.suites
+        if temperature and getattr(suite, "reads_sentences", False)
+        if getattr(suite, "repeats", 1) == 1
+    ]
+
+
 def slices_of(
     gate: GatePolicy, metric: Metric, plan: TestPlan, suite: str
 ) -> Iterator[dict[str, str]]:

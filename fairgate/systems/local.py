@@ -228,6 +228,7 @@ class LocalPolicy(SystemKind):
             speaks_in_turns=answers and not is_here,
             # Of an endpoint it is not known; it is sent several prompts at once.
             is_greedy=isinstance(chosen, GeneratorPolicy) and chosen.chosen_decoding.is_greedy,
+            temperature=_temperature(chosen) if answers else None,
             runs_a_model=is_here,
             top_k=self.retriever.top_k if self.retriever else 0,
             side_by_side=1 if isinstance(chosen, GeneratorPolicy) else chosen.endpoint.concurrency,
@@ -529,6 +530,15 @@ def model_name(generator: GeneratorModel) -> str:
     if isinstance(generator, EndpointGeneratorPolicy):
         return f"{generator.endpoint.model} at {generator.endpoint.base_url}"
     return generator.model if isinstance(generator, GeneratorPolicy) else ""
+
+
+def _temperature(generator: GeneratorModel) -> float | None:
+    """Give the temperature of answers; None where an endpoint is left to choose it."""
+    if isinstance(generator, EndpointGeneratorPolicy):
+        return generator.endpoint.extra_body.get(
+            "temperature", generator.chosen_decoding.temperature
+        )
+    return generator.chosen_decoding.temperature
 
 
 def _decoding_facts(generator: GeneratorModel) -> object:

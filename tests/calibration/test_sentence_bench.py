@@ -23,7 +23,7 @@ def bench():
 def test_a_harm_is_seen_and_a_fair_world_is_not(bench):
     assert len(bench.identities) == 21
     assert not set(bench.pool) & set(bench.candidates)
-    assert not failing(test(bench, fair(bench, "as they are", 0, 24)))
+    assert not failing(test(bench, *fair(bench, "as they are", 0, 24)))
     world = harmed(bench, PLANTED["hand-off added"], 0, 24, 0.4)
     assert "answer/recurring" in failing(test(bench, world))
 

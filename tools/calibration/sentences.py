@@ -1,9 +1,10 @@
 """What readings of answers in sentences see, on recorded answers of a model.
 
-PYTHONPATH=tests:tools python -m calibration.sentences RECORDING --worlds 20 [--sampled RECORDING]
+PYTHONPATH=tests:tools python -m calibration.sentences RECORDING --worlds 20 [--again RECORDING]
 
 A recording is JSON lines, plain or gzipped: `src`, `key` (`set/term` or `original`) and `text`, each
-question answered for every noun phrase. Of the neutral phrases, `--pool` evenly spaced ones are the
+question answered for every noun phrase; `repeat`, where one file holds several answers to each
+(`--again`: further repeats of the same questions, a harm drawn anew in each). Of the neutral phrases, `--pool` evenly spaced ones are the
 neutral wording; another one takes an identity's place, and a share of its answers is harmed. A harm counts as seen
 if a rule of the starter fails at the level that the first of Holm's steps has among 21 identities
 and 12 lines of gates, with 5 points more than neutral wording. Deterministic.
@@ -42,6 +43,7 @@ from fairgate.suites.metamorphic.sentences import (
     by_distances,
     by_lists_and_counts,
     read_text,
+    together,
 )
 
 DATA = Path(fairgate.__file__).parent / "data"
@@ -60,13 +62,25 @@ Texts = Mapping[str, Mapping[str, str]]
 
 
 def read(path: Path) -> Texts:
-    """Read a recording."""
+    """Read a recording of one answer to each question."""
+    (answers,) = read_repeats(path)
+    return answers
+
+
+def read_repeats(path: Path) -> list[Texts]:
+    """Read a recording, repeat by repeat."""
     raw = path.read_bytes()
     lines = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode().splitlines()
-    answers: dict[str, dict[str, str]] = {}
+    repeats: dict[int, dict[str, dict[str, str]]] = {}
     for line in lines:
         row = json.loads(line)
+        answers = repeats.setdefault(row.get("repeat", 1), {})
         answers.setdefault(row["src"], {})[row["key"]] = row["text"].strip()
+    return [_complete(answers) for _, answers in sorted(repeats.items())]
+
+
+def _complete(answers: Texts) -> Texts:
+    """Keep the noun phrases that have an answer to every question."""
     common = [
         key for key in next(iter(answers.values())) if all(key in t for t in answers.values())
     ]
@@ -98,14 +112,18 @@ class Read:
 class Bench:
     """Recorded answers, read by the product's own functions; every sentence is embedded once."""
 
-    def __init__(self, answers: Texts, pool: int) -> None:
-        self.answers, self.phrases = answers, noun_phrases(answers)
+    def __init__(self, answers: Texts, pool: int, again: Sequence[Texts] = ()) -> None:
+        self.repeats, self.phrases = [answers, *again], noun_phrases(answers)
         self.sources = list(answers)
         neutral = [key for key in self.phrases if key.split("/")[0] not in SETS]
         # Every kind of phrase is in both parts: states ("tall") and roles ("reader").
         step = len(neutral) / pool
         self.pool = [neutral[int(number * step)] for number in range(pool)]
-        self.candidates = [key for key in neutral if key not in self.pool]
+        self.candidates = [
+            key
+            for key in neutral
+            if key not in self.pool and all(key in texts[self.sources[0]] for texts in self.repeats)
+        ]
         self.identities = [key for key in self.phrases if key not in neutral]
         self._encoder = OnnxEncoder(DATA / "models/minilm", threads=1, choice=NO_PROMPTS)
         self._vectors: dict[str, Vectors] = {}
@@ -171,13 +189,16 @@ class World:
     neutral: Sequence[tuple[str, ...]]
 
 
-def test(bench: Bench, world: World) -> dict[str, tuple[float, float]]:
-    """Give each starter's p value, one identity's, and its difference from neutral wording."""
-    pools = [bench.read_pool(texts) for texts in world.neutral]
-    own = [
-        bench.read_own(text, world.key, texts)
-        for text, texts in zip(world.own, world.neutral, strict=True)
+def test(bench: Bench, *worlds: World) -> dict[str, tuple[float, float]]:
+    """Give each starter's p value, one identity's, and its difference from neutral wording.
+
+    Several worlds are repeats of the same questions, of which the means are tested.
+    """
+    pools = [
+        [_mean(answers) for answers in zip(*several, strict=True)]
+        for several in zip(*([bench.read_pool(t) for t in w.neutral] for w in worlds), strict=True)
     ]
+    own = [_mean(answers) for answers in zip(*(_own(bench, w) for w in worlds), strict=True)]
     results: dict[str, tuple[float, float]] = {}
     for reading in STARTER:
         if reading == RECURRING:
@@ -210,6 +231,19 @@ def test(bench: Bench, world: World) -> dict[str, tuple[float, float]]:
     return results
 
 
+def _own(bench: Bench, world: World) -> list[Read]:
+    return [
+        bench.read_own(text, world.key, texts)
+        for text, texts in zip(world.own, world.neutral, strict=True)
+    ]
+
+
+def _mean(repeats: Sequence[Read]) -> Read:
+    """Read the repeats of an answer together, as a run does."""
+    values = {n: float(np.mean([r.values[n] for r in repeats])) for n in repeats[0].values}
+    return Read(values, together([r.vector for r in repeats]), repeats[0].sentence)
+
+
 def _recurring(answers: Sequence[Read]) -> float:
     _, alike = core(np.stack([answer.vector for answer in answers]))
     return len(alike) / len(answers) if len(alike) >= LEAST_CORE else 0.0
@@ -220,42 +254,49 @@ def failing(results: Mapping[str, tuple[float, float]], level: float = LEVEL) ->
     return [name for name in STARTER if results[name][0] <= level and results[name][1] > LIMIT]
 
 
-def harmed(bench: Bench, harm: Harm | None, number: int, sources: int, share: float) -> World:
+def harmed(
+    bench: Bench, harm: Harm | None, number: int, sources: int, share: float, repeat: int = 0
+) -> World:
     """Make one world in which a share of one phrase's answers is harmed; None: a wrong fact."""
-    rng = random.Random(f"{number}/{sources}")
+    rng, every = random.Random(f"{number}/{sources}"), bench.repeats[repeat]
     key = bench.candidates[number % len(bench.candidates)]
     asked = sorted(rng.sample(bench.sources, sources))
+    again = f"/{repeat}" if repeat else ""
+    rng = random.Random(f"{number}/{sources}{again}") if repeat else rng
     bad = set(rng.sample(asked, round(share * sources)))
     own, neutral = [], []
     for source in asked:
-        answers, draw = bench.answers[source], random.Random(f"{number}/{source}")
+        answers, draw = every[source], random.Random(f"{number}/{source}{again}")
         texts, text = [answers[k] for k in bench.pool], answers[key]
         if harm is None:
-            stated, place = fact(draw), draw.random()
+            stated, place = fact(random.Random(f"{number}/{source}")), draw.random()
             texts = [insert(t, stated, random.Random(place)) for t in texts]
             stated = wrong(stated, draw) if source in bad else stated
             text = insert(text, stated, random.Random(place))
         elif source in bad:
             other = draw.choice([s for s in bench.sources if s != source])
-            text = harm(Answer(text, bench.phrases[key], bench.answers[other][key]), draw)
+            text = harm(Answer(text, bench.phrases[key], every[other][key]), draw)
         own.append(text)
         neutral.append(tuple(texts))
     return World(key, asked, own, neutral)
 
 
-def fair(bench: Bench, kind: str, number: int, sources: int) -> World:
+def fair(bench: Bench, kind: str, number: int, sources: int) -> list[World]:
     """Make one world in which naming the identity does what naming any neutral phrase may do."""
     rng = random.Random(f"fair/{kind}/{number}/{sources}")
     key = bench.candidates[number % len(bench.candidates)]
     asked = sorted(rng.sample(bench.sources, sources))
     effects = [_effect(bench, kind, k, rng) for k in (key, *bench.pool)]
-    answers = [bench.answers[source] for source in asked]
-    own = [effects[0](texts[key], rng) for texts in answers]
-    neutral = [
-        tuple(e(texts[k], rng) for k, e in zip(bench.pool, effects[1:], strict=True))
-        for texts in answers
-    ]
-    return World(key, asked, own, neutral)
+    worlds = []
+    for repeat in bench.repeats:
+        answers = [repeat[source] for source in asked]
+        own = [effects[0](texts[key], rng) for texts in answers]
+        neutral = [
+            tuple(e(texts[k], rng) for k, e in zip(bench.pool, effects[1:], strict=True))
+            for texts in answers
+        ]
+        worlds.append(World(key, asked, own, neutral))
+    return worlds
 
 
 _HABITS = (
@@ -291,7 +332,7 @@ def false_alarms(bench: Bench, kinds: Sequence[str], worlds: int, sources: int) 
     for kind in kinds:
         red, loose = 0, Counter[str]()
         for number in range(worlds):
-            results = test(bench, fair(bench, kind, number, sources))
+            results = test(bench, *fair(bench, kind, number, sources))
             red += bool(failing(results))
             loose.update(name for name in STARTER if results[name][0] <= 0.05)
         alone = ", ".join(f"{n.removeprefix('answer/')} {c}" for n, c in loose.most_common())
@@ -308,12 +349,15 @@ def detection(
     for name, harm in harms.items():
         row, by = [name], Counter[str]()
         for sources, share in cells:
-            found = [
-                failing(test(bench, harmed(bench, harm, number, sources, share)))
-                for number in range(worlds)
-            ]
-            row.append(f"{sum(map(bool, found)) / worlds:.2f}")
-            by = Counter(name for names in found for name in names)
+            failed = []
+            for number in range(worlds):
+                repeats = [
+                    harmed(bench, harm, number, sources, share, repeat)
+                    for repeat in range(len(bench.repeats))
+                ]
+                failed.append(failing(test(bench, *repeats)))
+            row.append(f"{sum(map(bool, failed)) / worlds:.2f}")
+            by = Counter(name for names in failed for name in names)
         row.append(", ".join(n.removeprefix("answer/") for n, _ in by.most_common(3)) or "–")
         rows.append(row)
         print("|", " | ".join(row), "|", flush=True)
@@ -339,11 +383,11 @@ def findings(bench: Bench, keys: Sequence[str]) -> list[Finding]:
     """Read the recorded answers to some phrases beside the neutral ones."""
     judged = []
     for key in keys:
-        texts = [bench.answers[source] for source in bench.sources]
+        texts = [bench.repeats[0][source] for source in bench.sources]
         neutral = [tuple(answers[k] for k in bench.pool) for answers in texts]
         world = World(key, bench.sources, [answers[key] for answers in texts], neutral)
         results = test(bench, world)
-        own = [bench.read_own(t, key, n) for t, n in zip(world.own, neutral, strict=True)]
+        own = _own(bench, world)
         row, alike = core(np.stack([answer.vector for answer in own]))
         numbers = [row, *(n for n in alike if n != row)] if len(alike) >= LEAST_CORE else []
         among = {
@@ -390,7 +434,7 @@ def main() -> None:
     """Print the tables of `docs/explanation/sentences.md`."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("recording", type=Path)
-    parser.add_argument("--sampled", type=Path, help="answers of the same plan at a temperature")
+    parser.add_argument("--again", type=Path, help="further repeats of the same questions")
     parser.add_argument("--pool", type=int, default=20, help="neutral phrases")
     parser.add_argument("--worlds", type=int, default=20, help="of each cell")
     parser.add_argument("--cells", help="questions:share, by commas; default: all five")
@@ -400,27 +444,26 @@ def main() -> None:
     if options.cells:
         pairs = (cell.split(":") for cell in options.cells.split(","))
         wanted = tuple((int(sources), float(share)) for sources, share in pairs)
-    for path in filter(None, (options.recording, options.sampled)):
-        bench = Bench(read(path), options.pool)
-        most = len(bench.sources)
-        print(
-            f"\n{path.name}: {most} questions, {len(bench.pool)} + {len(bench.candidates)} neutral"
-        )
-        cells = [cell for cell in wanted if cell[0] <= most]
-        heads = [f"{sources} questions, {share:.0%}" for sources, share in cells]
-        if options.only in (None, "fair"):
-            sizes = sorted({sources for sources, _ in cells})
-            kinds = FAIR if path == options.recording else FAIR[:1]
-            rows = [r for size in sizes for r in false_alarms(bench, kinds, options.worlds, size)]
-            print(markdown(["fair world", "questions", "red", "alone at p <= 0.05"], rows))
-        if options.only in (None, "real"):
-            _real(bench)
-        for name, harms in (("planted", {**PLANTED, WRONG: None}), ("aside", ASIDE)):
-            if options.only in (None, name):
-                some = [cell for cell in cells if name == "planted" or cell[1] >= 0.2]
-                heads = [f"{sources} questions, {share:.0%}" for sources, share in some]
-                rows = detection(bench, harms, options.worlds, some)
-                print(markdown(["harm", *heads, "seen by"], rows))
+    again = read_repeats(options.again) if options.again else []
+    bench = Bench(read(options.recording), options.pool, again)
+    most = len(bench.sources)
+    print(
+        f"{options.recording.name}: {most} questions, {len(bench.pool)} + {len(bench.candidates)} "
+        f"neutral phrases, {len(bench.repeats)} answers to each"
+    )
+    cells = [cell for cell in wanted if cell[0] <= most]
+    if options.only in (None, "fair"):
+        sizes = sorted({sources for sources, _ in cells})
+        rows = [r for size in sizes for r in false_alarms(bench, FAIR, options.worlds, size)]
+        print(markdown(["fair world", "questions", "red", "alone at p <= 0.05"], rows))
+    if options.only in (None, "real"):
+        _real(bench)
+    for name, harms in (("planted", {**PLANTED, WRONG: None}), ("aside", ASIDE)):
+        if options.only in (None, name):
+            some = [cell for cell in cells if name == "planted" or cell[1] >= 0.2]
+            heads = [f"{sources} questions, {share:.0%}" for sources, share in some]
+            rows = detection(bench, harms, options.worlds, some)
+            print(markdown(["harm", *heads, "seen by"], rows))
 
 
 if __name__ == "__main__":

@@ -416,7 +416,7 @@ def _read_members(
 def _together(
     read: Sequence[tuple[dict[str, float | Reason], _Vectors | None]], member: PoolAnswer
 ) -> tuple[dict[str, float | Reason], _Vectors | None]:
-    """Take the mean of repeats; the vectors' sum is as long as one of independent ones."""
+    """Take the mean of repeats."""
     if not read:
         why = Reason.FEW_ANSWERS if member.responses else Reason.MISSING
         return dict.fromkeys(COLUMNS, why), None
@@ -431,8 +431,13 @@ def _together(
     vectors = [vector for _, vector in read if vector is not None]
     if not vectors:
         return values, None
-    together = np.sum(vectors, axis=0, dtype=np.float32) / np.float32(math.sqrt(len(vectors)))
-    return values, np.asarray(together, dtype=np.float32)
+    return values, together(vectors)
+
+
+def together(vectors: Sequence[_Vectors]) -> _Vectors:
+    """Sum the repeats' vectors; the sum is as long as one of independent ones."""
+    total = np.sum(vectors, axis=0, dtype=np.float32) / np.float32(math.sqrt(len(vectors)))
+    return np.asarray(total, dtype=np.float32)
 
 
 def _add_recurrence(

@@ -112,3 +112,17 @@ def test_as_many_answers_as_power_says_make_a_reading_of_sentences_fail_and_one_
     assert not wrong
     assert fewest_answers(24, 20, 1e-40, limit=0.05) is None
     assert fewest_answers(40, 20, 0.05, limit=0.5) == 21
+
+
+def test_repeats_make_a_reading_that_neutral_answers_show_by_chance_easier_to_see():
+    wrong = []
+    for sources, neutral in ((24, 0.05), (40, 0.05), (40, 0.1), (40, 0.2)):
+        counts = [
+            fewest_answers(sources, 20, 2e-4, limit=0.05, neutral=neutral, repeats=repeats)
+            for repeats in (1, 2, 3, 5)
+        ]
+        if None in counts or counts != sorted(counts, reverse=True) or counts[0] == counts[-1]:
+            wrong.append((sources, neutral, counts))
+    assert not wrong
+    once, thrice = (fewest_answers(40, 20, 2e-4, limit=0.05, repeats=n) for n in (1, 3))
+    assert once == thrice

@@ -1,0 +1,78 @@
+"""Who reads sentences of sampled answers is told so, and what they cost in power."""
+
+import pytest
+
+from fairgate.cli import main
+
+POLICY = """\
+version: 1
+name: sampled
+system:
+  retriever: {{corpus: demo, embedder: minilm, top_k: 4}}
+  generator:
+    endpoint: {{base_url: "http://127.0.0.1:9/v1", model: mine{extra}}}
+    decoding: {{temperature: {temperature}, max_new_tokens: 80}}
+suites:
+  - id: bot
+    task: advice
+    read: [{read}]
+    sources: demo-questions
+    perturbations: [age]
+    control: neutral-phrases
+    repeats: {repeats}
+gates:
+  - {{metric: {metric}, max: 0.05}}
+{more}"""
+SAMPLED = {
+    "temperature": 0.7,
+    "repeats": 1,
+    "extra": "",
+    "read": "sentences",
+    "metric": "answer/recurring",
+    "more": "  - {metric: answer/strange, max: 0.05}\n",
+}
+OTHERS = (
+    {"temperature": 0},
+    {"repeats": 3},
+    {"extra": ", extra_body: {temperature: null}"},
+    {"read": "labels", "metric": "unreadable/net", "more": ""},
+)
+
+
+@pytest.fixture
+def said(tmp_path, capsys):
+    def of(command, **changes):
+        path = tmp_path / "p.yaml"
+        path.write_text(POLICY.format(**{**SAMPLED, **changes}))
+        capsys.readouterr()
+        code = main([command, str(path)])
+        printed = capsys.readouterr()
+        assert code == 0, printed
+        return printed.out
+
+    return of
+
+
+def test_sampled_answers_that_are_asked_for_once_are_told_and_others_are_not(said):
+    told = "suite bot: answers are drawn at temperature 0.7, one to each question"
+    assert told in said("check")
+    wrong = [
+        changes for changes in OTHERS if "are drawn at temperature" in said("check", **changes)
+    ]
+    assert not wrong
+
+
+def test_power_knows_temperature_and_repeats(said):
+    once, thrice = said("power"), said("power", repeats=3)
+    greedy = said("power", temperature=0)
+    assert "answer/recurring: 3 of 40, where no neutral answer does; about" in once
+    assert "beside 20 neutral phrases, each asked 3 times" in thrice
+    assert "at a temperature" in once
+    assert "at a temperature" in thrice
+    assert "temperature" not in greedy
+
+    def strange(text):
+        line = next(line for line in text.splitlines() if "answer/strange" in line)
+        return int(line.split("; ")[1].split()[0])
+
+    assert strange(thrice) < strange(once) == strange(greedy)
