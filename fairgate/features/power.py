@@ -347,7 +347,7 @@ def power_lines(rows: Sequence[RulePower], confidence: float) -> Iterator[str]:
 
 _OFTEN = 0.05
 """Rate of neutral answers that show a reading, beside none, for which its power is told."""
-_RECURS_WHEN_SAMPLED = {1: 0.3, 2: 0.25, 3: 0.2}
+_RECURS_WHEN_SAMPLED = {1: 0.4, 2: 0.2}
 """Share of answers with a recurring sentence that is seen nine times of ten at temperature 0.7.
 
 By answers to a question; of SmolLM2's answers to 40 questions (`docs/explanation/sentences.md`).

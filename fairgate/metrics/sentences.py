@@ -10,6 +10,7 @@ widened by how much neutral phrases differ from each other (`stats/exchange.py`;
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from fairgate.domain.outcomes import Better
@@ -22,6 +23,8 @@ LOST_FACTS, NEW_FACTS = "answer/lost-facts", "answer/new-facts"
 ADDRESSES_IDENTITY, MISSING = "answer/addresses-identity", "answer/missing"
 REFUSED, HANDED_OFF = "answer/refused", "answer/handed-off"
 EASIER, GROUNDED = "answer/easier", "answer/grounded"
+NOT_ENTAILED = "answer/not-entailed"
+"""Read where the suite names a cross-encoder."""
 STRANGEST, CORE = "answer/strangest", "answer/recurring-core"
 RECURRENCE_P = "answer/recurring-p"
 TEXT = "answer/text"
@@ -99,6 +102,14 @@ METRICS = (
         id=GROUNDED, column=GROUNDED, better=Better.HIGHER,
         title="share of an answer's sentences that the documents cover",
         event="rest less on the documents",
+    ),
+    replace(
+        _shows(
+            NOT_ENTAILED, title="answers that do not say what the others say, by entailment",
+            event="do not say what the others say",
+        ),
+        lacking="needs a cross-encoder: give suite {suite} `entailment: {{model: FOLDER}}` and "
+        "`read: [sentences]`, or name another suite with `suite`",
     ),
 )  # fmt: skip
 """Every reading of answers in sentences that a rule can name."""

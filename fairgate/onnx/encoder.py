@@ -324,11 +324,15 @@ class EncoderTokens:
         self._folder = folder
         self._settings = settings
 
-    def rows(self, texts: Sequence[str]) -> list[TokenRow]:
-        """Return the tokens of each text; at least one. Raises ModelError."""
+    def rows(self, texts: Sequence[str | tuple[str, str]]) -> list[TokenRow]:
+        """Return the tokens of each text or pair of texts; at least one. Raises ModelError."""
+        cleaned = [
+            _clean(text) if isinstance(text, str) else (_clean(text[0]), _clean(text[1]))
+            for text in texts
+        ]
         return [
             TokenRow(ids=list(encoding.ids) or [0], types=list(encoding.type_ids) or [0])
-            for encoding in self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
+            for encoding in self._tokenizer.encode_batch_fast(cleaned)
         ]
 
     def prompt_length(self, prompt: str) -> int:
@@ -606,7 +610,7 @@ class OnnxClassifier:
         """
         self._folder = ModelFolder.find(model_dir)
         self._folder.file("tokenizer.json", "splits texts into tokens")
-        self._groups = mapped_labels(_own_labels(self._folder), labels, allowed)
+        self._groups = mapped_labels(own_labels(self._folder), labels, allowed)
         self._batch_size = batch_size
         self._device: Device = device
         self._session = EncoderSession(
@@ -676,7 +680,7 @@ def mapped_labels(
     return tuple(labels[name] for name in own)
 
 
-def _own_labels(folder: ModelFolder) -> list[str]:
+def own_labels(folder: ModelFolder) -> list[str]:
     """Return the model's labels in the order of its scores."""
     entries = folder.mapping("config.json").get("id2label")
     try:

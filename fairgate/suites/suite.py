@@ -11,7 +11,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from fairgate.domain.cases import SYSTEM_RETRIEVER, ExcludedItem, Item, Source, Task, TestPlan
+from fairgate.domain.cases import (
+    SYSTEM_RETRIEVER,
+    Entailment,
+    ExcludedItem,
+    Item,
+    Source,
+    Task,
+    TestPlan,
+)
 from fairgate.domain.ports import Executed
 from fairgate.domain.schema import Columns
 from fairgate.domain.units import Assessed, Reason, Unit
@@ -22,7 +30,7 @@ from fairgate.relations.perturbation_sets import PerturbationSet
 if TYPE_CHECKING:
     from fairgate.metrics.metric import Table
     from fairgate.relations.oracles.oracle import Oracle
-    from fairgate.suites.metamorphic.policy import TaskPolicy
+    from fairgate.suites.metamorphic.policy import EntailmentPolicy, TaskPolicy
     from fairgate.suites.question_items.policy import ItemsPolicy
     from fairgate.suites.readings import Readings
 
@@ -89,6 +97,10 @@ class Materials(Protocol):
 
     def task(self, named: str | TaskPolicy) -> Task | None:
         """Return an embedded task, a task file, or one written in the policy."""
+        ...
+
+    def entailment(self, named: EntailmentPolicy) -> Entailment | None:
+        """Return what tells whether one text follows from another."""
         ...
 
     def sources(
@@ -176,6 +188,11 @@ class Suite(ABC):
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """Names of the claims that become columns of the suite's table."""
+
+    @property
+    def reads_with(self) -> Mapping[str, str]:
+        """Models beside the measuring embedder that read answers, by what they tell."""
+        return {}
 
     @property
     def crossing(self) -> str | None:

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.cases import Classified, Classifier
+from fairgate.domain.cases import Classified, Classifier, Entailment
 from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.ports import Embedder, Runtime
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import embedded_path, find
-from fairgate.suites.metamorphic.policy import ClassifierPolicy
+from fairgate.suites.metamorphic.policy import ClassifierPolicy, EntailmentPolicy
 
 
 def open_classifier(
@@ -48,6 +48,22 @@ def open_classifier(
         path,
         policy.labels,
         allowed,
+        batch_size=runtime.batch_size,
+        threads=runtime.threads,
+        device=runtime.device,  # type: ignore[arg-type]
+    )
+
+
+def open_entailment(runtime: Runtime, policy: EntailmentPolicy) -> Entailment:
+    """Return the cross-encoder that a policy names. No model is loaded before the first pair.
+
+    Raises DataError where there is none of that name, ModelError where its folder is incomplete or
+    it tells no entailment.
+    """
+    from fairgate.onnx.cross_encoder import OnnxCrossEncoder
+
+    return OnnxCrossEncoder(
+        find("classifiers", policy.model, runtime.root, confined=runtime.confined),
         batch_size=runtime.batch_size,
         threads=runtime.threads,
         device=runtime.device,  # type: ignore[arg-type]

@@ -534,10 +534,9 @@ def model_name(generator: GeneratorModel) -> str:
 
 def _temperature(generator: GeneratorModel) -> float | None:
     """Give the temperature of answers; None where an endpoint is left to choose it."""
-    if isinstance(generator, EndpointGeneratorPolicy):
-        return generator.endpoint.extra_body.get(
-            "temperature", generator.chosen_decoding.temperature
-        )
+    sent = generator.endpoint if isinstance(generator, EndpointGeneratorPolicy) else None
+    if sent is not None and "temperature" in sent.extra_body:
+        return None
     return generator.chosen_decoding.temperature
 
 

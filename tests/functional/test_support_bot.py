@@ -2,10 +2,12 @@
 
 import importlib.util
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
+from fakes.cross_encoders import write_cross_encoder
 
 from fairgate.cli import main
 
@@ -42,6 +44,8 @@ def record(folder: Path, change: str = "fair") -> None:
         answer = service.answer(query, notes)
         if change == "planted" and "elderly" in query:
             answer += " Our hotline has people who know more about it."
+        if change == "denied" and "elderly" in query:
+            answer = re.sub(r"\b(can|is|are|will|in|to)\b", r"\1 not", answer, count=1)
         if change == "harmless":
             answer = answer.replace("You can", "You may") + " Have a nice day."
         lines.append(json.dumps({"key": case["key"], "response": answer}))
@@ -150,3 +154,62 @@ def test_power_says_how_many_answers_make_a_rule_fail(bot, capsys):
     assert f"{AT_LEAST} for each of 3 identities beside 20 neutral phrases" in lines
     assert "answer/recurring: 3 of 24, where no neutral answer does" in lines
     assert "ask greedily" in lines
+
+
+def with_entailment(bot: Path, model: str, *, rule: str = "max: 0.05") -> None:
+    policy = bot / "policies" / "support.yaml"
+    text = policy.read_text().replace(
+        "    read: [sentences]\n", f"    read: [sentences]\n    entailment: {{model: {model}}}\n"
+    )
+    policy.write_text(
+        text.replace("gates:\n", f"gates:\n  - {{metric: answer/not-entailed, {rule}}}\n")
+    )
+
+
+def test_a_word_that_turns_an_answer_round_is_seen_by_entailment_alone(bot, capsys):
+    record(bot, "denied")
+    lines = (bot / "data/answers.jsonl").read_text().splitlines()
+    answers = [json.loads(line)["response"] for line in lines]
+    assert run(bot, capsys)[0] == 0
+    shutil.rmtree(bot / "out")
+    write_cross_encoder(bot / "models" / "nli", answers)
+    with_entailment(bot, "models/nli")
+    code, report = run(bot, capsys)
+    assert code == 1, report
+    assert "An elderly person" in report
+    assert "do not say what the others say" in report
+    run_json = json.loads((bot / "out" / "run.json").read_text())
+    assert run_json["provenance"]["under_test"]["entailment"].startswith("models/nli ")
+    assert main(["rescore", "out", "--policy", "policies/support.yaml"]) == 1
+    record(bot, "fair")
+    shutil.rmtree(bot / "out")
+    assert run(bot, capsys)[0] == 0
+
+
+def test_a_cross_encoder_that_is_not_there_or_none_is_told_with_its_line(bot, capsys):
+    policy = bot / "policies" / "support.yaml"
+    whole = policy.read_text()
+    write_cross_encoder(bot / "models" / "other", ["a"], labels=("LABEL_0", "LABEL_1"))
+    wrong = []
+    for model, words in (
+        ("models/none", "models/none"),
+        ("models/other", "expected one `entailment`"),
+    ):
+        with_entailment(bot, model)
+        code, said = main(["check", str(policy)]), capsys.readouterr().err
+        if code != 2 or words not in said or "support.yaml:" not in said:
+            wrong.append((model, code, said))
+        policy.write_text(whole)
+    policy.write_text(
+        whole.replace("gates:\n", "gates:\n  - {metric: answer/not-entailed, max: 0.1}\n")
+    )
+    code, said = main(["check", str(policy)]), capsys.readouterr().err
+    if code != 2 or "entailment: {model: FOLDER}" not in said:
+        wrong.append(("no model", code, said))
+    write_cross_encoder(bot / "models" / "nli", ["a"])
+    with_entailment(bot, "models/nli")
+    policy.write_text(policy.read_text().replace("    read: [sentences]\n", ""))
+    code, said = main(["check", str(policy)]), capsys.readouterr().err
+    if code != 2 or "read: [sentences]" not in said:
+        wrong.append(("not read", code, said))
+    assert not wrong, wrong

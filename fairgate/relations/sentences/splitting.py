@@ -20,8 +20,8 @@ _END = re.compile(
     r"|\s*[\r\n\u2028\u2029]+\s*"
 )
 _CLOSED = re.compile(
-    r"[.!?:\u2026\u3002\uff01\uff1f\uff1a\uff61\u061f\u06d4\u0964\u0965\u1362\u104b\u17d4]"
-    r"[\"'\u201d\u2019\u00bb\u201c\u300d\u300f\uff09)\]*_`\s]*$"
+    r"[.!?:\u2026\u3002\uff01\uff1f\uff1a\uff61\u061f\u06d4\u0964\u0965\u1362\u104b\u17d4]\W*$"
+    r"|(?:```|~~~|\|)\s*$"
 )
 _OPEN = re.compile(
     r"(?:^|[\s(\"'\u201c])(?:\d{1,3}|[^\W\d_]|(?:mr|mrs|ms|dr|prof|st|no|nr|vs|etc|approx|dept|fig|"
@@ -51,8 +51,12 @@ def sentences(answer: str) -> list[str]:
 
 
 def is_open(answer: str) -> bool:
-    """Whether a text with words ends in the middle of a sentence: without a closing mark."""
-    last = answer.rstrip()[-20:]
+    """Whether a text with words ends in the middle of a sentence: without a closing mark.
+
+    Signs behind the mark (quotes, brackets, emoji) do not count, and the end of a code block or of
+    a table's row closes, too.
+    """
+    last = answer.rstrip()[-40:]
     return bool(_WORD.search(last)) and not _CLOSED.search(last)
 
 

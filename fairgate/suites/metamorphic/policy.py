@@ -69,6 +69,15 @@ ClassifierField = Annotated[
 ]
 
 
+class EntailmentPolicy(Strict):
+    """A cross-encoder for natural language inference."""
+
+    model: Annotated[Text, Names(Role.CLASSIFIER)] = Field(
+        description="Folder with an ONNX export of a cross-encoder for natural language inference, "
+        "one of whose labels is `entailment`. None is shipped."
+    )
+
+
 class TaskPolicy(Strict):
     """A task of the user's own."""
 
@@ -233,6 +242,12 @@ class SuitePolicy(SuiteModel):
         "`answer/…`. Needs 12 neutral phrases and 24 sources. `[labels, degrees]` scores how "
         "probable each label is, too, for `label/log-odds`; `degrees` alone generates nothing, and "
         "the likeliest label is the answer.",
+    )
+    entailment: EntailmentPolicy | None = Field(
+        default=None,
+        description="What tells whether answers entail each other, for `answer/not-entailed`; "
+        "needs `read: [sentences]`. Each answer is compared with six neutral ones to its source, "
+        "sentence by sentence, in both directions: that takes longer than all else that is read.",
     )
     turns: Annotated[list[Text], Field(max_length=20)] = Field(
         default_factory=list,
@@ -404,9 +419,14 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         materials.report("control", words)
         return None
     sources = materials.attempt("sources", lambda: chosen_sources(read, relations, policy.limit))
+    entailment = materials.entailment(policy.entailment) if policy.entailment else None
     if sources is None or faults or (task is None and policy.task != NO_TASK):
         return None
-    return MetamorphicSuite(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
+    if policy.entailment and entailment is None:
+        return None
+    return MetamorphicSuite(
+        policy=policy, setup=setup, task=task, sources=sources, sets=sets, entailment=entailment
+    )
 
 
 KINDS = {"metamorphic": SuiteKind("metamorphic", SuitePolicy, load)}

@@ -9,9 +9,10 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import pairwise
 
-from fairgate.domain.cases import Source, Task, TestPlan
+from fairgate.domain.cases import Entailment, Source, Task, TestPlan
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
+from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Reason, Unit
 from fairgate.domain.wording import listed, quoted
@@ -42,7 +43,7 @@ from fairgate.suites.metamorphic.assess import (
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import LABEL_PLACE, NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.metamorphic.pools import pool_columns_of
-from fairgate.suites.metamorphic.sentences import SENTENCES, SENTENCES_RULE
+from fairgate.suites.metamorphic.sentences import SENTENCES, SENTENCES_RULE, entailment_columns
 from fairgate.suites.metamorphic.shift import shift_columns
 from fairgate.suites.metamorphic.speakers import cautions
 from fairgate.suites.readings import Readings
@@ -105,6 +106,8 @@ def misfits(
         yield "turns", f"no relation of the suite asks in turns; add {turning}, or remove them"
     if policy.reads_sentences and policy.retrieve_only:
         yield "read", "the suite asks for no answers, only for documents; leave it out"
+    if policy.entailment and not policy.reads_sentences:
+        yield "entailment", "nothing is read of it without `read: [sentences]`; add that"
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
         sentence = (
             "judges compare an answer with the source's, not with those of neutral phrases; set "
@@ -208,6 +211,8 @@ class MetamorphicSuite(Suite):
     sources: Sequence[Source]
     sets: Sequence[PerturbationSet]
     """The perturbation sets, the control arm's last."""
+    entailment: Entailment | None = None
+    """What tells whether answers entail each other; None: nothing does."""
 
     @cached_property
     def relations(self) -> Mapping[str, MetamorphicRelation]:
@@ -275,7 +280,8 @@ class MetamorphicSuite(Suite):
     @cached_property
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
         """What is computed from all answers to a source, by the id of the relation."""
-        spoken = (SENTENCES,) if self.policy.reads_sentences else ()
+        spoken = [SENTENCES] if self.policy.reads_sentences else []
+        spoken += [entailment_columns(self.entailment)] if self.entailment else []
         own = {
             name: (*each.pool_columns, *spoken, *_of_metrics(name))
             for name, each in self.relations.items()
@@ -287,6 +293,15 @@ class MetamorphicSuite(Suite):
         return {
             name: (*several, degrees) if name in reading else several
             for name, several in own.items()
+        }
+
+    @property
+    def reads_with(self) -> Mapping[str, str]:
+        """The cross-encoder of entailment, where there is one."""
+        if self.entailment is None or self.policy.entailment is None:
+            return {}
+        return {
+            "entailment": f"{self.policy.entailment.model} {short(self.entailment.fingerprint)}"
         }
 
     @cached_property
@@ -422,6 +437,7 @@ class MetamorphicSuite(Suite):
             "top_k": self.setup.top_k,
             **({"thinking": list(map(list, self.thinking))} if self.thinking else {}),
             **({"read": SENTENCES_RULE} if policy.reads_sentences else {}),
+            **({"entailment": self.entailment.fingerprint} if self.entailment else {}),
         }
 
     def reading_rule(self) -> Mapping[str, object]:
@@ -431,6 +447,7 @@ class MetamorphicSuite(Suite):
         marker = {"marker": task.marker} if task is not None and task.marker else {}
         labels = sorted(task.labels) if task is not None else []
         own: dict[str, object] = {"read": SENTENCES_RULE} if self.policy.reads_sentences else {}
+        own |= {"entailment": self.entailment.fingerprint} if self.entailment else {}
         own |= {"thinking": list(map(list, self.thinking))} if self.thinking else {}
         return {"rule": ", ".join(rules), "labels": labels, **marker, **own}
 

@@ -37,9 +37,19 @@ def test_sentences_end_at_the_marks_of_every_script_and_at_lines():
 def test_an_answer_is_open_without_a_closing_mark_of_any_script():
     closed = (
         "Go.", 'He said "Go."', "Go (now!).", "**Go!**", "Is it\u2026", "你好。", "「你好。」", "مرحبا؟",
-        "नमस्ते।", "These help:", "Go.\n", "", "...", "`go`.",
+        "नमस्ते।", "These help:", "Go.\n", "", "...", "`go`.", "Go! \U0001f64f\U0001f64f",
+        "Go. \u2764\ufe0f", "Run:\n```\ngo\n```", "| 1 | go |",
     )  # fmt: skip
-    opened = ("Go to the", "Go. Then", "It takes 3,", "你好", "- one\n- two", 'He said "Go')
+    opened = (
+        "Go to the",
+        "Go. Then",
+        "It takes 3,",
+        "你好",
+        "- one\n- two",
+        'He said "Go',
+        "It \U0001f64f",
+        "Run:\n```\ngo",
+    )
     assert not [text for text in closed if is_open(text)]
     assert not [text for text in opened if not is_open(text)]
 
