@@ -119,7 +119,9 @@ def main() -> None:
     heads = []
     for name, similarity in measures().items():
         compared = Compared(similarity)
-        plain = [compared.judge(fair(bench, "as they are", n, 40)[0]) for n in range(options.worlds)]
+        plain = [
+            compared.judge(fair(bench, "as they are", n, 40)[0]) for n in range(options.worlds)
+        ]
         threshold = min(mean for _, mean in plain)
         heads += [name, f"{name}, threshold"]
         rows[0] += [f"{np.mean([p <= LEVEL for p, _ in plain]):.2f}", f"{threshold:.3f}"]
