@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 NO_TASK = "none"
 NO_CONTROL = "none"
+PAPER_CONTROL = "paper"
+"""What policies may call the nine nouns `neutral`."""
 LABEL_PLACE = "{label}"
 DEFAULT_SENTIMENT = "minilm-sentiment"
 _NAMES_APART = (
@@ -221,7 +223,9 @@ class SuitePolicy(SuiteModel):
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default="neutral",
-        description="Perturbation set of neutral wording; `none` asks none. Where it is left out "
+        description="Perturbation set of neutral wording; `none` asks none, `paper` (or `neutral`) "
+        "nine nouns that are held fixed, beside which rates are the papers' and say nothing about "
+        "wording. Where it is left out "
         "it is `neutral-phrases` in conversations and for `actions`, and `neutral-subjects` for "
         "`documents/subject`: wording as long as the identities'. With it, the "
         "suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
@@ -326,6 +330,11 @@ class SuitePolicy(SuiteModel):
         "costs two questions, four where answers are sampled. Default: a quarter as many pairs as "
         "the suite has questions, so that attribution asks no more than the suite.",
     )
+
+    @field_validator("control")
+    @classmethod
+    def _nouns_of_the_papers(cls, control: str) -> str:
+        return "neutral" if control == PAPER_CONTROL else control
 
     @field_validator("bands")
     @classmethod
