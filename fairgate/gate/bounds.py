@@ -388,6 +388,17 @@ def few_sources_notices(
     for of_gate in by_gate.values():
         metric, gate = of_gate[0].metric, of_gate[0].gate
         bound = gate.max or 0.0
+        if not bound and metric.compares_with_neutral and gate.evidence == "significant":
+            # The range of each has both ends at its confidence, and the upper one is never broken.
+            often = 1 - (0.5 + confidence / 2) ** len(of_gate)
+            if often > _PROMISED and not of_gate[0].is_of_family:
+                yield (
+                    f"{metric.id}, max 0 % for each {gate.for_each or 'slice'}: one of "
+                    f"{len(of_gate)} that are treated like neutral wording is above by chance in "
+                    f"up to {100 * often:.0f} % of the runs; leave room in the limit, or compare "
+                    f"identities by `{MAX_DIFFERENCE.id}`, which is corrected for their number"
+                )
+            continue
         sources, one_each = _fewest(plan, of_gate)
         if not sources or not 0 < bound < 1:
             continue

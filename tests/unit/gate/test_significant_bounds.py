@@ -9,10 +9,11 @@ import pytest
 from fakes.planted import SETS, Bench, judged_columns, policy_of
 from scipy.stats import binom
 
-from fairgate.domain.outcomes import Outcome
+from fairgate.domain.outcomes import Better, Outcome
 from fairgate.features.init import starter_files
 from fairgate.gate.bounds import broken_by_chance, few_losses_notices, few_sources_notices
 from fairgate.gate.rules import expand_rules
+from fairgate.metrics.catalogue import METRICS
 from fairgate.policy.yaml_text import load_yaml
 
 CONTROLLED = {"metric": "asr/generation/controlled", "max": 0.25}
@@ -136,3 +137,34 @@ def test_chances_of_ordinary_policies_wait_for_no_import(monkeypatch):
     assert 0 < broken_by_chance(1000, 0.01, 2) < 1
     with pytest.raises(ImportError):
         broken_by_chance(1001, 0.01, 2)
+
+
+def test_a_limit_of_0_for_each_identity_is_said_to_be_broken_by_chance():
+    """Of every contrast with neutral wording whose bounds are not corrected for their number."""
+    wrong, told = [], 0
+    for metric in METRICS:
+        if not metric.compares_with_neutral or metric.suite_kind != "metamorphic":
+            continue
+        for limit, dimension in ((0, "term"), (0, "category"), (0.1, "term")):
+            if metric.relation or metric.better is Better.HIGHER:
+                continue
+            bound = "max_abs" if metric.better is Better.TOWARD_ZERO else "max"
+            gate = {"metric": metric.id, bound: limit, "evidence": "significant"}
+            rules = of_each(gate, dimension)
+            is_corrected = all(rule.is_of_family for rule in rules)
+            lines = few_sources_notices(rules, PLAN, confidence=0.95)
+            is_said = any("treated like neutral wording" in line for line in lines)
+            told += is_said
+            if is_said != (limit == 0 and not is_corrected):
+                wrong.append((metric.id, limit, dimension, is_said))
+    assert wrong == []
+    assert told >= 4
+
+
+def of_each(gate, dimension):
+    rules = expand_rules(policy_of([{**gate, "for_each": dimension}], **SAMPLED), PLAN)
+    return [rule for rule in rules if not rule.by_default]
+
+
+SAMPLED = {"control": "neutral-phrases", "read": ["labels", "degrees"]}
+PLAN = Bench(policy=policy_of([CONTROLLED], **SAMPLED), sources=5).given().plan
