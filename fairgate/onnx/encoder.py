@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +53,13 @@ T = TypeVar("T")
 
 TOKEN_STATES = ("last_hidden_state", "token_embeddings")
 POOLED = "sentence_embedding"
+_OWN_VECTORS = frozenset(
+    {POOLED, "sentence_embeddings", "text_embedding", "text_embeds", "embedding", "embeddings"}
+    | {"dense_vecs", "dense_embedding"}
+)
+"""Names under which exporters give the vector of a text beside its token states."""
+_MATRIX = 2
+"""Axes of one vector a text."""
 _TRIAL_TEXT = "A listener wrote down the second verse of the song."
 _LEAST_COSINE = 0.999
 """Of a text's vector pooled here and the graph's own: rounding stays above it, also in fp16."""
@@ -207,13 +215,20 @@ class EncoderSession:
         parts = [rows[start : start + most] for start in range(0, len(rows), most)]
         return np.concatenate([self.run(part, width) for part in parts])
 
+    @property
+    def own_output(self) -> str | None:
+        """Name of the output that holds the graph's own vectors; None where there is none."""
+        outputs = self._session.get_outputs()
+        names = (node.name for node in outputs if len(node.shape or ()) <= _MATRIX)
+        return next((name for name in names if name in _OWN_VECTORS), None)
+
     def own_vector(self, row: TokenRow) -> Vectors | None:
         """Return the vector `[d]` that the graph itself makes of a text; None if it makes none."""
-        if POOLED not in {node.name for node in self._session.get_outputs()}:
+        if (name := self.own_output) is None:
             return None
         feeds = self._feeds([row, row], len(row.ids))
         with mapped_errors(f"the encoder {str(self._folder.path)!r} failed on a text", _EXPORT):
-            vectors = np.asarray(self._session.run([POOLED], feeds)[0], dtype=np.float32)
+            vectors = np.asarray(self._session.run([name], feeds)[0], dtype=np.float32)
         return vectors[0] if vectors.ndim == 2 and vectors.size else None
 
     def _run(self, rows: Sequence[TokenRow], width: int) -> Vectors:
@@ -302,12 +317,17 @@ class EncoderSession:
 
     @cached_property
     def _output(self) -> str:
-        names = [node.name for node in self._session.get_outputs()]
-        output = next((name for name in self._outputs if name in names), None)
+        types = {node.name: node.type for node in self._session.get_outputs()}
+        output = next((name for name in self._outputs if name in types), None)
         if output is None:
             raise ModelError(
                 f"{str(self._folder.graph)!r} has no token states among its outputs "
-                f"({', '.join(names)[:300]}); expected {' or '.join(self._outputs)}. {_EXPORT}"
+                f"({', '.join(types)[:300]}); expected {' or '.join(self._outputs)}. {_EXPORT}"
+            )
+        if not re.search("float|double", types[output]):
+            raise ModelError(
+                f"{str(self._folder.graph)!r} gives {output} as {types[output]}; expected floating "
+                f"point: its scale is not known. {_EXPORT}"
             )
         return output
 
@@ -528,14 +548,18 @@ class OnnxEncoder:
             lengths = float(np.linalg.norm(own) * np.linalg.norm(vector))
             alike = own.shape == vector.shape and float(own @ vector) >= _LEAST_COSINE * lengths
             if not alike and np.isfinite(states).all():
-                poolings = " and ".join(self.settings.poolings)
+                poolings, name = " and ".join(self.settings.poolings), self._session.own_output
+                remove = (
+                    "Remove `pooling` of the embedder from the policy, so that the graph's output "
+                    "is used; where"
+                )
                 raise ModelError(
                     f"the graph {str(self._folder.graph)!r} computes more than a pooling: for one "
-                    f"text its own output {POOLED} differs from the {quoted(poolings)} of its "
-                    "token states. Remove `pooling` of the embedder from the policy, so that the "
-                    "graph's output is used; where the model's files state the pooling, copy "
-                    "modules.json with the folders that it names from the original model, or "
-                    "export again with `fairgate export MODEL --task feature-extraction`."
+                    f"text its own output {name} differs from the {quoted(poolings)} of its "
+                    f"token states. {remove if name == POOLED else 'Where'} the model's files "
+                    "state the pooling, copy modules.json with the folders that it names from the "
+                    "original model, or export again with `fairgate export MODEL --task "
+                    "feature-extraction`."
                 )
         self._is_checked = True
 

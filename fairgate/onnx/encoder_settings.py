@@ -8,7 +8,7 @@ an assumption would give other vectors than the model's authors meant, and nobod
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal, get_args
@@ -168,8 +168,12 @@ def read_prompts(
         reason = f"its default prompt {quoted(default)} is put before every text"
     elif stored and not {"query", "document"} & set(stored):
         reason = f"its prompts are called {quoted(', '.join(stored))}, none `query` or `document`"
-    elif "document" not in stored and (other := {"passage", "corpus"} & set(stored)):
-        reason = f"its prompt of documents is called {quoted(min(other))}, not `document`"
+    elif isinstance(default, str) and default not in prompts:
+        reason = f"its default prompt {quoted(default)} is not among them"
+    elif other := _meant(stored, "document", r"doc|passage|corpus|context"):
+        reason = f"its prompt of documents is called {quoted(other)}, not `document`"
+    elif other := _meant(stored, "query", r"quer|question"):
+        reason = f"its prompt of queries is called {quoted(other)}, not `query`"
     elif not stored and not {"query", "document"} <= prompts.keys():
         reason = f"its files list none, {_advice(folder)}"
     if reason is not None:
@@ -182,6 +186,12 @@ def read_prompts(
         stored.get("query", "") if chosen[0] is None else chosen[0],
         stored.get("document", "") if chosen[1] is None else chosen[1],
     )
+
+
+def _meant(stored: Mapping[str, str], name: str, words: str) -> str:
+    """Return a prompt that is meant for a side by its name, where none has the side's own."""
+    names = sorted(other for other in stored if re.search(words, other, re.IGNORECASE))
+    return next(iter(names), "") if name not in stored else ""
 
 
 def _advice(folder: ModelFolder) -> str:

@@ -58,27 +58,35 @@ def tokenizer():
 
 
 def encoder_graph(
-    *, outputs=("last_hidden_state",), inputs=("input_ids", "attention_mask"), mixes=False
+    *,
+    outputs=("last_hidden_state",),
+    inputs=("input_ids", "attention_mask"),
+    mixes=False,
+    vector="sentence_embedding",
+    kind=TensorProto.FLOAT,
 ):
     """Return a graph: a token's state is its row of the table; `mixes` adds the row's own mean.
 
-    The output `sentence_embedding` is the first token's state; others hold token states.
+    The output `sentence_embedding`, or `vector`, is the first token's state; others hold token states.
     """
     value = helper.make_tensor_value_info
     nodes = [helper.make_node("Gather", ["table", "input_ids"], ["states"])]
     nodes += [helper.make_node("ReduceMean", ["states"], ["mean"], axes=[1], keepdims=1)]
     nodes += [helper.make_node("Add", ["states", "mean" if mixes else "zero"], ["mixed"])]
     for name in outputs:
-        if name == "sentence_embedding":
+        if name == vector:
             nodes += [helper.make_node("Gather", ["mixed", "first"], [name], axis=1)]
         else:
-            nodes += [helper.make_node("Identity", ["mixed"], [name])]
-    shapes = {"sentence_embedding": ["rows", 6]}
+            nodes += [helper.make_node("Cast", ["mixed"], [name], to=kind)]
+    shapes, kinds = {vector: ["rows", 6]}, {vector: TensorProto.FLOAT}
     graph = helper.make_graph(
         nodes,
         "encoder",
         [value(name, TensorProto.INT64, ["rows", "width"]) for name in inputs],
-        [value(name, TensorProto.FLOAT, shapes.get(name, ["rows", "width", 6])) for name in outputs],
+        [
+            value(name, kinds.get(name, kind), shapes.get(name, ["rows", "width", 6]))
+            for name in outputs
+        ],
         [
             numpy_helper.from_array(TABLE, "table"),
             numpy_helper.from_array(np.zeros(1, np.float32), "zero"),

@@ -120,6 +120,36 @@ def test_token_states_lead_to_what_the_graph_makes_of_a_text_or_are_refused(
             assert "Remove `pooling`" in refusal(folder, **options)
 
 
+@pytest.mark.parametrize(
+    "name", ["sentence_embedding", "sentence_embeddings", "text_embeds", "embedding", "embeddings", "dense_vecs"]
+)  # fmt: skip
+def test_a_graph_s_own_vector_counts_under_every_exporter_s_name(tmp_path, name):
+    """BERT's `pooler_output` is no embedding, and neither is another layer's states."""
+    for outputs in (("last_hidden_state", name), (name, "token_embeddings", "pooler_output")):
+        for pooling in ("mean", "cls"):
+            folder = write_encoder(
+                tmp_path / pooling, pooling=pooling, outputs=outputs, vector=name
+            )
+            if pooling == "cls":
+                assert OnnxEncoder(folder).embed(["a b"])[0] == pytest.approx(
+                    unit(POOLED["cls"]), abs=1e-6
+                )
+            else:
+                assert f"its own output {name} differs" in refusal(folder)
+    states = write_encoder(tmp_path / "states", outputs=("last_hidden_state", name), vector="none")
+    if name != "sentence_embedding":
+        assert OnnxEncoder(states).embed(["a b"])[0] == pytest.approx(unit(SUM), abs=1e-6)
+
+
+def test_states_in_whole_numbers_are_refused(tmp_path):
+    for kind in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8, onnx.TensorProto.INT32):
+        folder = write_encoder(tmp_path / str(kind), kind=kind)
+        assert "expected floating point" in refusal(folder)
+    for kind in (onnx.TensorProto.DOUBLE, onnx.TensorProto.FLOAT16):
+        folder = write_encoder(tmp_path / str(kind), kind=kind)
+        assert OnnxEncoder(folder).embed(["a b"])[0] == pytest.approx(unit(SUM), abs=1e-3)
+
+
 def test_the_policy_sets_the_length_within_what_positions_allow(tmp_path):
     folder = write_encoder(
         tmp_path / "m", files={"sentence_bert_config.json": {"max_seq_length": 5}}
@@ -158,6 +188,16 @@ def test_prompts_stand_before_queries_and_documents(tmp_path):
         ({"prompts": {"query": "", "document": "", "s2p": "q "}}, "none `query` or `document`"),
         ({"prompts": {"query": "q ", "document": "", "passage": "p "}}, "not `document`"),
         ({"prompts": {"passage": "p ", "query": "q "}}, "'passage', not `document`"),
+        ({"prompts": {"query": "q ", "doc": "d ", "document": ""}}, "'doc', not `document`"),
+        ({"prompts": {"query": "q ", "documents": "d "}}, "'documents', not `document`"),
+        (
+            {"prompts": {"query": "q ", "search_document": "d "}},
+            "'search_document', not `document`",
+        ),
+        ({"prompts": {"query": "q ", "Retrieval-document": "d "}}, "'Retrieval-document', not"),
+        ({"prompts": {"query": "", "queries": "q ", "document": "d "}}, "'queries', not `query`"),
+        ({"prompts": {"document": "d ", "question": "q "}}, "'question', not `query`"),
+        ({"prompts": {"query": "q "}, "default_prompt_name": "gone"}, "'gone' is not among them"),
     ],
 )
 def test_prompts_that_are_not_certain_are_refused_until_the_policy_says_them(
