@@ -13,6 +13,7 @@ where two texts first differ, and then both are walked side by side (`Walk`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +26,11 @@ from typing import NamedTuple
 import click
 
 from fairgate.domain.attributes import AttributeValue, Dimension, Manner
-from fairgate.domain.errors import DataError, ExitCode
+from fairgate.domain.errors import DataError, ExitCode, UsageError
+from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.wording import harmless, listed
 from fairgate.io.tables import capped, checked_text, read_rows
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.named_files import embedded_dimensions, known_dimensions
 from fairgate.relations.agreement import (
     PARTNERS,
     TITLES,
@@ -45,7 +47,7 @@ from fairgate.relations.english import (
     new_english_fault,
     pieces,
 )
-from fairgate.terminal.options import EXISTING_FILE
+from fairgate.terminal.options import EXISTING_FILE, given_options, require_terminal
 
 LONGEST = 3
 """Most words of an attribute that the catalogue does not know."""
@@ -822,16 +824,36 @@ def _alike(old: Token, new: Token) -> bool:
     return old.lower == new.lower or (old.lower in PRONOUNS and new.lower in PRONOUNS)
 
 
-@click.command(short_help="Judge pairs of texts.")
-@click.argument("pairs", type=EXISTING_FILE, metavar="PAIRS")
-def lint(pairs: Path) -> int:
-    """Judge whether each follow-up of PAIRS (JSONL) is its source with the edit of its relation.
+@click.command(short_help="Judge pairs of texts, or find what texts state.")
+@click.argument("pairs", type=EXISTING_FILE, metavar="FILE")
+@click.option(
+    "--annotate", is_flag=True,
+    help="FILE holds plain texts: find and show the attributes that they state, and write them as "
+    "cases for GenFair's relations once you agree.",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path),
+    help="JSONL file for the cases of --annotate.",
+)  # fmt: skip
+@click.option(
+    "--attributes", multiple=True, metavar="FILE",
+    help="`--annotate`: an attribute of your own beside the embedded ones; can be repeated.",
+)  # fmt: skip
+@click.option("--yes", is_flag=True, help="`--annotate`: write without asking.")
+def lint(
+    pairs: Path, *, annotate: bool, out: Path | None, attributes: tuple[str, ...], yes: bool
+) -> int:
+    """Judge whether each follow-up of FILE (JSONL) is its source with the edit of its relation.
 
     A line is {"relation", "source", "follow_up", "valid"?}; `relation` is `remove-one`,
     `remove-all`, `negate-one`, `negate-all`, `substitute-one`, `substitute-all`, `counterfactual`,
     `permute`, or the id of a GenFair relation. Exit code 1 where a pair is rejected; with `valid`
     on every line precision and recall of the linter are shown, and the exit code is 0.
     """
+    if annotate:
+        return _annotate(pairs, out, attributes, yes=yes)
+    if strange := [option for name, option in given_options().items() if name != "pairs"]:
+        raise UsageError(f"{strange[0]} belongs to --annotate; add it, or leave {strange[0]} out")
     judged = list(_judged(str(pairs)))
     if not judged:
         raise DataError(f"{pairs}: holds no pairs; expected a JSON object a line")
@@ -852,6 +874,48 @@ def lint(pairs: Path) -> int:
         if (found is None) != valid:
             what = "valid, but rejected" if valid else "broken, but accepted"
             click.echo(f"  line {line}: {what}")
+    return ExitCode.PASS
+
+
+def _annotate(path: Path, out: Path | None, own: Sequence[str], *, yes: bool) -> int:
+    """Show the attributes that the texts of a table state, and write the cases if that is right."""
+    from fairgate.io.durable import write_lines
+    from fairgate.relations.annotation import Annotator
+    from fairgate.suites.metamorphic import sources as cases
+
+    if out is not None and out.exists():
+        raise UsageError(f"{out}: is there already; name another file, or remove it")
+    annotator = Annotator(known_dimensions(own, folder=Path()))
+    lines: list[str] = []
+    texts = cases.read_sources(CorpusSpec(path=str(path)))
+    for source in texts:
+        annotated = annotator.annotate(source.text)
+        if isinstance(annotated, str):
+            click.echo(f"{harmless(source.id)}: left out: {harmless(annotated)}")
+            continue
+        click.echo(f"{harmless(source.id)}: {harmless(annotated.marked)}")
+        if annotated.unmarked:
+            click.echo(f"  stays as it is: {harmless(', '.join(annotated.unmarked))}")
+        case = cases.GeneratedCase(
+            id=source.id,
+            text=source.text,
+            template=cases.ANNOTATED,
+            frame=annotated.frame,
+            attributes=annotated.attributes,
+        )
+        lines.append(json.dumps(cases.case_row(case), ensure_ascii=False))
+    click.echo(f"{len(lines)} of {len(texts)} texts state attributes that can be changed")
+    if not lines:
+        raise DataError(f"{path}: no text states an attribute in a form that can be changed")
+    if out is None:
+        return ExitCode.PASS
+    if not yes:
+        require_terminal("--yes once you have read the marks")
+        click.confirm(f"Is every mark right? Write them to {harmless(str(out))}", abort=True)
+    header = {cases.HEADER_KEY: cases.FORMAT, "generator": cases.ANNOTATED}
+    header |= {"own-attributes": list(own)} if own else {}
+    write_lines(out, [json.dumps(header, ensure_ascii=False), *lines])
+    click.echo(f"{harmless(str(out))}: {len(lines)} cases; name the file under `sources`")
     return ExitCode.PASS
 
 

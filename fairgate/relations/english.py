@@ -58,6 +58,7 @@ _SAID_OF_ONE = (
     "writes"
 )
 _SAID_OF_SEVERAL = "are|do|have|were|aren't|don't|haven't|weren't"
+_ASKS = "can|could|will|would|shall|should|may|might|must|do|does|did|let|make|makes|help|helps"
 _PLURAL_NOUN_WHO = (
     r"(?:^|[.?!] )(?:(?!an? |one |the |my |our )[\w-]{1,40} ){0,30}[\w-]+[^s\W]s who "
 )
@@ -144,7 +145,8 @@ def agreement_fault(before: str, pronoun: str, after: str) -> str | None:
     """Return the verb beside a pronoun that does not agree with it; None where there is none."""
     wrong = _SAID_OF_ONE if pronoun == "they" else _SAID_OF_SEVERAL
     asked = re.search(rf"(?i)\b({wrong}) $", before)
-    told = re.match(rf" ({wrong})\b", after)
+    is_asked = re.search(rf"(?i)\b(?:{_ASKS}) $", before)  # "can she have", "does she do"
+    told = None if is_asked else re.match(rf" ({wrong})\b", after)
     return asked.group(1) if asked else told.group(1) if told else None
 
 

@@ -37,7 +37,7 @@ from fairgate.relations.person import (
 )
 from fairgate.relations.relation import Example
 
-_PERSON = r"\{(?:[Aa]n?|[Tt]he|[Pp]lural) [^{}']+\}"
+_PERSON = r"\{(?:[Aa]n?|[Tt]he|[Pp]lural),? [^{}']+\}"
 _AUXILIARY = re.compile(
     rf"({_PERSON} (?:is|are|was|were|can|will|may|must|should|"
     r"(?:has|have|had)(?= (?:just |already |recently )?(?:been|\w+ed)\b)))(?! not\b)\b"
