@@ -92,6 +92,7 @@ class DecoderSession:
         halves = any(self._inputs[name].type == "tensor(float16)" for name in self._caches)
         self.is_fine = not halves and not facts.coarse
         """Whether everything is computed in float32."""
+        self.multiplies_integers = facts.multiplies_integers
         reach = self.reach
         slots = reach.slot_window is not None or reach.switch is not None
         self.counts = facts.counts_rows or slots
