@@ -34,7 +34,6 @@ from fairgate.gate.run_folder import (
     check_run,
     replay,
 )
-from fairgate.github import accounted, place_of
 from fairgate.github.api import GitHubApi, artifact_files, commit_of, natural, value_at
 from fairgate.github.base_commit import Clone
 from fairgate.github.comments import Marker, StickyComment, judged_line, run_url
@@ -46,6 +45,8 @@ from fairgate.github.event import (
     read_event,
     read_roots,
 )
+from fairgate.github.gate_step import place_of
+from fairgate.github.no_verdict import accounted
 from fairgate.github.runner import Inputs, input_options, read_inputs, write_outputs
 from fairgate.io.durable import PARTS, write_bytes
 from fairgate.io.tables import read_json_object

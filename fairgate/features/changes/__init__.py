@@ -112,9 +112,9 @@ def _judged(
 ) -> ChangeReport | IntroductionReport:
     """Judge the checkout by what the base decides; write the run's folder and print the report."""
     from fairgate.gate.run_folder import output_folder
-    from fairgate.github import introduced, reported
     from fairgate.github.change import ChangeGate, Introduction, evaluated
     from fairgate.github.comments import write_comment
+    from fairgate.github.gate_step import introduced, reported
     from fairgate.reports.console import render_console
     from fairgate.reports.formats import chosen
 

@@ -165,7 +165,7 @@ class Note:
 
     def put_error(self, error: BaseException) -> None:
         """Keep an earlier verdict from standing there as if it were this run's."""
-        from fairgate.github import no_verdict
+        from fairgate.github.no_verdict import no_verdict
 
         if self.sticky is None or isinstance(error, KeyboardInterrupt):
             return

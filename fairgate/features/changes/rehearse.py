@@ -56,8 +56,9 @@ def rehearse(policy: Path, base: str, head: str, out: Path | None, cache: Path |
     Only what is committed counts. `report-only`, `baseline-change` and the like are those of the
     workflow that names POLICY. Nothing is sent to GitHub; exits as the check would end.
     """
-    from fairgate.github import gate_change, leave_no_verdict, subject_of
     from fairgate.github.change import evaluated
+    from fairgate.github.gate_step import gate_change, subject_of
+    from fairgate.github.no_verdict import leave_no_verdict
     from fairgate.github.runner import read_inputs
 
     root, policy_name = placed(policy, Path())

@@ -22,17 +22,11 @@ from fairgate.domain.wording import harmless
 from fairgate.features.shards import parsed, parts, sentence
 from fairgate.features.shards.parts import Part
 from fairgate.gate.composition import Composition
-from fairgate.github import (
-    Posting,
-    accounted,
-    gate_change,
-    gate_policy,
-    place_of,
-    runner,
-    subject_of,
-)
+from fairgate.github import runner
 from fairgate.github.change import Evaluation
 from fairgate.github.event import base_commit, identity
+from fairgate.github.gate_step import Posting, gate_change, gate_policy, place_of, subject_of
+from fairgate.github.no_verdict import accounted
 from fairgate.github.runner import Inputs, input_options, read_inputs, read_parts
 from fairgate.github.sides import Side
 from fairgate.terminal.output import progress_for
