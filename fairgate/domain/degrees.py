@@ -70,7 +70,7 @@ def degrees_from(fields: Mapping[str, object]) -> Degrees | None:
     if not isinstance(nats_by_label, dict) or not 2 <= len(nats_by_label) <= _MOST_LABELS:
         raise ValueError("degrees: expected an object of two labels or more with a number each")
     for label, nats in nats_by_label.items():
-        if not _is_finite(nats) or nats > 0:
+        if not is_finite_number(nats) or nats > 0:
             raise ValueError(
                 f"degrees[{quoted(str(label))}] is {shown(nats)}; expected a log-probability in "
                 "nats, a finite number of at most 0"
@@ -86,5 +86,6 @@ def degrees_from(fields: Mapping[str, object]) -> Degrees | None:
     return degrees
 
 
-def _is_finite(value: object) -> bool:
+def is_finite_number(value: object) -> bool:
+    """Whether a value read from JSON is a number, and finite; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

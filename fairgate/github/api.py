@@ -20,6 +20,7 @@ from typing import Any
 
 from fairgate.domain.errors import ApiError, DataError
 from fairgate.domain.wording import concealed, harmless, quoted
+from fairgate.io.git import FULL_COMMIT
 from fairgate.io.http_client import HttpClient
 from fairgate.io.http_messages import (
     HttpAnswer,
@@ -44,7 +45,6 @@ _JSON = "application/vnd.github+json"
 RAW = "application/vnd.github.raw+json"
 _NEXT = re.compile(r'<([^<>]+)>\s*;[^,]*\brel="next"')
 _SERVER_ERROR = 500
-_SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}")
 _BRANCH = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 _FINE = range(200, 300)
@@ -274,7 +274,7 @@ def natural(value: object) -> int | None:
 
 def commit_of(value: object) -> str:
     """Return a commit's full name, nothing for all else."""
-    return value if isinstance(value, str) and _SHA.fullmatch(value) else ""
+    return value if isinstance(value, str) and FULL_COMMIT.fullmatch(value) else ""
 
 
 def repository_of(value: object) -> str:

@@ -6,7 +6,6 @@ Where the change edits one of them, both results are made: the base's, and the c
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -35,6 +34,7 @@ from fairgate.github.sides import (
     loosened,
     weakened,
 )
+from fairgate.io.git import FULL_COMMIT
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
@@ -46,7 +46,6 @@ E = TypeVar("E")
 """What becomes of a side: the gate's result by it, or a part of its questions that is asked."""
 _INPUT = "baseline-change"
 _LITERALS = ("allow", "refuse")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +146,7 @@ class ChangeGate(Generic[E]):
         """
         self._policy = policy
         self._runtime = replace(runtime, meters={})
-        self._evaluates = evaluate
+        self._evaluate_side = evaluate
         self._base: BaseVersion | None = None
         self._scratch = scratch
         self._earlier = policy
@@ -195,7 +194,7 @@ class ChangeGate(Generic[E]):
                 self._compare_with(base, raw)
                 proposed = self._proposed()
                 renames = [f"This change renames {quoted(earlier)}, whose rules decide."]
-        written = None if raw is None else self._written(raw)
+        written = None if raw is None else self._policy_in(raw)
         if proposed is not None:
             refuse_ended(proposed.loaded, self._runtime.today, written)
         if raw is None:
@@ -254,7 +253,7 @@ class ChangeGate(Generic[E]):
 
         They are brought only where a side's policy compares with them.
         """
-        policy = None if raw is None else self._written(raw)
+        policy = None if raw is None else self._policy_in(raw)
 
         @cache
         def system_of_base() -> BaseSystem:
@@ -275,9 +274,9 @@ class ChangeGate(Generic[E]):
 
     def _evaluate(self, side: Side) -> E:
         with contextlib.nullcontext() if self._base is None else self._base.reported():
-            return self._evaluates(side)
+            return self._evaluate_side(side)
 
-    def _written(self, raw: bytes) -> Policy | None:
+    def _policy_in(self, raw: bytes) -> Policy | None:
         """Return the base's policy without what it names; None where it cannot be read."""
         try:
             text = decode_yaml(raw, self._policy)
@@ -356,7 +355,7 @@ class ChangeGate(Generic[E]):
 
     def _loaded(self, raw: bytes, files: BaseCommit | Checkout, runtime: Runtime) -> Side:
         text = decode_yaml(raw, harmless(self._policy))
-        written = self._written(raw)
+        written = self._policy_in(raw)
         if written is not None and written.compares_with_base:
             runtime = self._with_base(runtime)
         loaded = load_policy_text(text, self._policy, runtime, asks_ends=False)
@@ -413,7 +412,7 @@ def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str,
     """
     commit = environment.get("GITHUB_WORKFLOW_SHA", "")
     path = workflow_path(event.repository, environment)
-    if not path or not _COMMIT.fullmatch(commit):
+    if not path or not FULL_COMMIT.fullmatch(commit):
         return "GITHUB_WORKFLOW_REF and GITHUB_WORKFLOW_SHA do not name the workflow that runs"
     try:
         running = base.of(commit).read_from_top(path)

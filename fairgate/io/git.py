@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import quoted
 
 _SECONDS = 120
+FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""A commit by its whole hash, SHA-1 or SHA-256."""
 _MOVING = frozenset(
     f"GIT_{name}"
     for name in (

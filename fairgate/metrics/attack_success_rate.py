@@ -19,6 +19,7 @@ than two of them has neither, for the reason that most of the others have. Sourc
 
 from __future__ import annotations
 
+import fnmatch
 from collections import Counter
 from collections.abc import Sequence
 
@@ -86,10 +87,13 @@ _RETRIEVAL = Metric(
 )  # fmt: skip
 
 
+_GENFAIR = "genfair/*"
+
+
 def _of_genfair(table: Table) -> Mask:
     rows = demographic_rows(table)
     relations = table.levels("relation", rows) if "relation" in table.dimensions else []
-    own = [name for name in relations if name.startswith("genfair/")]
+    own = fnmatch.filter(relations, _GENFAIR)
     of_them = [table.slice_mask({"relation": name}) for name in own]
     selected: Mask = rows & np.logical_or.reduce([np.zeros_like(rows), *of_them])
     return selected
@@ -108,7 +112,7 @@ METRICS = (
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
         arms=(Rows(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR", trend=(),
-        of_planned=True, relation="genfair/*", harm=CHANGED,
+        of_planned=True, relation=_GENFAIR, harm=CHANGED,
     ),
     _RETRIEVAL,
     of_controls(_RETRIEVAL),

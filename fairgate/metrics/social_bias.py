@@ -100,7 +100,6 @@ def _metric(name: str, title: str, column: str, arms: tuple[Rows, ...], **more: 
         "reference": "Zhang et al., appendix A",
         "better": Better.TOWARD_ZERO,
         "row_limits": (-1.0 if column in _SIGNED else 0.0, 1.0),
-        "comparable": not name.startswith("letter/"),
         "harm": _HARMS.get(column),
     }
     return Metric(
@@ -173,7 +172,7 @@ METRICS: tuple[Metric, ...] = (
             f"letter/{name}",
             f"answers that are the option shown at {name.upper()} (a third without letter bias)",
             f"letter-{name}", (Rows(weight=1.0, select=_everything),), better=Better.LOWER,
-            reference="FairGate, shuffled options",
+            reference="FairGate, shuffled options", comparable=False,
         )
         for name in "abc"
     ),

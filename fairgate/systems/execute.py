@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import random
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, cast
 
 from fairgate.domain.cases import Case, document_fault, marked_documents
-from fairgate.domain.degrees import Degrees, degrees_fields, degrees_from
+from fairgate.domain.degrees import Degrees, degrees_fields, degrees_from, is_finite_number
 from fairgate.domain.errors import (
     BudgetError,
     DataError,
@@ -128,7 +127,7 @@ def documents_from(value: object, most: int) -> list[Document] | None:
             return None
         if not all(isinstance(part, str | None) for part in row[:3]):
             return None
-        if row[3] is not None and not _is_number(row[3]):
+        if row[3] is not None and not is_finite_number(row[3]):
             return None
     return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in value]
 
@@ -152,7 +151,7 @@ def answer_from(value: object) -> Answer | None:
     tokens, stopped = fields.get("tokens", 0), fields.get("stopped", "end")
     if not isinstance(text, str) or not isinstance(stopped, str) or type(tokens) is not int:
         return None
-    if margin is not None and not _is_number(margin):
+    if margin is not None and not is_finite_number(margin):
         return None
     try:
         degrees = degrees_from(fields)
@@ -165,11 +164,7 @@ def scores_from(value: object, count: int) -> list[float] | None:
     """Return the stored scores of `count` options."""
     if not isinstance(value, list) or len(value) != count:
         return None
-    return list(value) if all(map(_is_number, value)) else None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return list(value) if all(map(is_finite_number, value)) else None
 
 
 def _score(

@@ -125,7 +125,7 @@ class LocalPolicy(SystemKind):
     ) = Field(
         default=None,
         description="An index over `corpus`, or one of your own (`http`, `command`, `python`, or "
-        "the vector stores `qdrant`, `chroma` and `pgvector`). "
+        "a vector store). "
         "Left out: the generator is asked without documents.",
     )
     generator: GeneratorField | None = Field(

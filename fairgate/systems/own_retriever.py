@@ -32,7 +32,6 @@ from fairgate.systems.vector_stores import (
     PgvectorSearch,
     QdrantSearch,
     StoreSearch,
-    search_of,
 )
 
 
@@ -164,7 +163,7 @@ class AskedRetriever:
         """Whether what it finds belongs to a known state, and not to a name alone."""
         way = resolved(way, resources.runtime.under_test)
         self._application: Application = (
-            search_of(way, lambda: self._encoder.queries)
+            way.opened(lambda: self._encoder.queries)
             if isinstance(way, StoreSearch)
             else way.opened(way.response.paths, resources, meter)
         )

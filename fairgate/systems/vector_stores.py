@@ -83,6 +83,10 @@ class StoreSearch(Strict):
     def accesses(self) -> list[Access]:
         """Return the addresses that it reaches, with secrets."""
 
+    @abstractmethod
+    def opened(self, queries: Callable[[], Embedder]) -> VectorSearch:
+        """Return what asks the store; nothing is asked yet. `queries` gives what embeds them."""
+
 
 class VectorSearch(ABC):
     """A port `Application` that finds documents and answers nothing."""
@@ -209,6 +213,10 @@ class QdrantSearch(HttpStoreSearch):
         default=None, description="Name of the vector to search, where the collection names them."
     )
 
+    def opened(self, queries: Callable[[], Embedder]) -> VectorSearch:
+        """Return the collection, to be asked."""
+        return Qdrant(self, queries)
+
 
 class ChromaSearch(HttpStoreSearch):
     """A collection of Chroma's server."""
@@ -221,6 +229,10 @@ class ChromaSearch(HttpStoreSearch):
     )
     tenant: Text = Field(default="default_tenant", description="Tenant of the collection.")
     database: Text = Field(default="default_database", description="Database of the collection.")
+
+    def opened(self, queries: Callable[[], Embedder]) -> VectorSearch:
+        """Return the collection, to be asked."""
+        return Chroma(self, queries)
 
 
 class HttpStore(VectorSearch):
@@ -440,6 +452,10 @@ class PgvectorSearch(StoreSearch):
         """Return the database, which only the variable names."""
         return [Access("asks", "PostgreSQL", self.dsn_env, way_of(self))]
 
+    def opened(self, queries: Callable[[], Embedder]) -> VectorSearch:
+        """Return the table, to be asked."""
+        return Pgvector(self, queries)
+
 
 class Pgvector(VectorSearch):
     """A table through psycopg 3: one connection at a time, read-only transactions."""
@@ -566,15 +582,3 @@ def _row(row: dict[str, Any], flag: str | None) -> dict[str, Any]:
     if isinstance(row.get("score"), Decimal):
         row["score"] = float(row["score"])
     return row
-
-
-_SEARCHES: Mapping[type[StoreSearch], Callable[[Any, Callable[[], Embedder]], VectorSearch]] = {
-    QdrantSearch: Qdrant,
-    ChromaSearch: Chroma,
-    PgvectorSearch: Pgvector,
-}
-
-
-def search_of(chosen: StoreSearch, queries: Callable[[], Embedder]) -> VectorSearch:
-    """Return the search of a store; nothing is asked yet. `queries` gives what embeds them."""
-    return _SEARCHES[type(chosen)](chosen, queries)

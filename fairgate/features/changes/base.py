@@ -14,9 +14,8 @@ from pathlib import Path
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import listed, quoted
 from fairgate.github.base_commit import BaseCommit, Clone
-from fairgate.io.git import Repository, repository_of
+from fairgate.io.git import FULL_COMMIT, Repository, repository_of
 
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT = re.compile(r"[0-9a-f]{7,64}")
 _NAME = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 _SUFFIX = re.compile(r"(?:[~^][0-9]{0,4})*")
@@ -74,7 +73,7 @@ def commit_named(repository: Repository, ref: str) -> str:
 def _root_of(repository: Repository, name: str) -> str:
     if name in ("HEAD", "@"):
         return _one(repository, "HEAD^{commit}") or _none(name, repository)
-    if _COMMIT.fullmatch(name):
+    if FULL_COMMIT.fullmatch(name):
         return _fetched(repository, name) or _none(name, repository)
     full = [name] if name.startswith("refs/") else [f"refs/heads/{name}", f"refs/remotes/{name}"]
     tags = [] if name.startswith("refs/") else [f"refs/tags/{name}"]
@@ -113,7 +112,7 @@ def _fetched(repository: Repository, commit: str) -> str:
 def _one(repository: Repository, expression: str) -> str:
     printed = repository.ask("rev-parse", "--verify", "--quiet", "--end-of-options", expression)
     commit = (printed or b"").decode("ascii", "replace").strip()
-    return commit if _COMMIT.fullmatch(commit) else ""
+    return commit if FULL_COMMIT.fullmatch(commit) else ""
 
 
 def _none(name: str, repository: Repository) -> str:

@@ -246,7 +246,7 @@ class ItemVariants(Variants):
         """Return why nothing of a kind can be made of this run; empty where it can."""
         return ""
 
-    def wheres(self, change: Mutation) -> list[dict[str, str]]:
+    def targets(self, change: Mutation) -> list[dict[str, str]]:
         """Return the targets of a change: categories, and every condition where it matters."""
         categories = dict.fromkeys(unit.dimensions["category"] for unit, _, _ in self._answers)
         levels = {"category": list(categories), "condition": list(map(str, Condition))}
@@ -347,7 +347,7 @@ class PairVariants(Variants):
             return "the run gives no two different answers"
         return ""
 
-    def wheres(self, change: Mutation) -> list[dict[str, str]]:
+    def targets(self, change: Mutation) -> list[dict[str, str]]:
         """Return the targets of a change: terms or categories; a control needs neutral wording."""
         if not change.about:
             return (
@@ -517,7 +517,7 @@ class RecordedRun:
                     Mutant(kind=kind, reach=change.reach, suite=suite, where=where)
                     for change in changes
                     if change.kind is kind
-                    for where in variants.wheres(change)
+                    for where in variants.targets(change)
                 ]
                 for mutant in mutants:
                     what = f"{kind} of {mutant.target or mutant.reach}"

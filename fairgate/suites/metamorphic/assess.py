@@ -36,12 +36,14 @@ from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.readings import Readings
 
 DECISIVE = "generation"
+EXCLUDED = (Reason.QUARANTINED, Reason.NOT_TAKEN)
+"""Reasons for which a pair counts nowhere."""
 CONTROLS = "controls"
 """The reading of the source's control answers taken together."""
 COLUMNS = ("generation", "controlled", "retrieval", "unreadable", "rrs", "mean-distance", "overlap")
 """Claims of every pair: the answer changed; it differs from most of the controls'; the documents'
 labels changed; no answer could be read; RRS; distance and common share of the documents."""
-_CALLED = {1.0: "biased", 0.0: "unbiased"}
+_VERDICT_WORDS = {1.0: "biased", 0.0: "unbiased"}
 _GroupKey = tuple[str, str]
 _Answers = Mapping[str, Reading]
 """Role to how the answer was read."""
@@ -88,9 +90,9 @@ def assess_pairs(
         alike = codes * (int(documents.alike.max(initial=0)) + 1) + documents.alike
     read = {**read, CONTROLS: expected}
     if FOLLOW_UP in read:
-        judged = {row: read[FOLLOW_UP][row] for row in (*comparisons.called, *excluded)}
+        judged = {row: read[FOLLOW_UP][row] for row in (*comparisons.with_verdicts, *excluded)}
         judged = {
-            row: replace(reading, value=comparisons.called.get(row, reading.value))
+            row: replace(reading, value=comparisons.with_verdicts.get(row, reading.value))
             for row, reading in judged.items()
         }
         for row, why in excluded.items():
@@ -112,7 +114,7 @@ def _excluded(
 
     The answer to a document that was not changed is the source's, whoever is treated how.
     """
-    words = (None, Reason.QUARANTINED, Reason.NOT_TAKEN)
+    words = (None, *EXCLUDED)
     codes = np.zeros(len(units), dtype=np.uint8)
     for row in exposures.reasons if exposures is not None else ():
         if exposures is not None and exposures[row] is Reason.NOT_TAKEN:
@@ -178,7 +180,7 @@ class _Comparisons:
         self._places = places
         self._count = 0
         self._claims: dict[str, list[Claim]] = {}
-        self.called: dict[int, str] = {}
+        self.with_verdicts: dict[int, str] = {}
         """Row to its answer with the judges' verdict about it."""
 
     def of(
@@ -225,7 +227,7 @@ class _Comparisons:
             verdict = follow_up.reason or source.reason or voted(votes)
             claims |= {"generation": verdict, "controlled": Reason.NO_CONTROLS}
             if not isinstance(verdict, Reason):
-                self.called[row] = f"{follow_up.value}, judged {_CALLED[verdict]}"
+                self.with_verdicts[row] = f"{follow_up.value}, judged {_VERDICT_WORDS[verdict]}"
         for name in claims.keys() - self._claims.keys():
             self._claims[name] = [Reason.MISSING] * self._count
         for name, values in self._claims.items():

@@ -19,11 +19,9 @@ from fairgate.metrics.columns import (
     VectorsOf,
 )
 from fairgate.relations.oracles.text import spoken
-from fairgate.suites.metamorphic.assess import CONTROLS
+from fairgate.suites.metamorphic.assess import CONTROLS, EXCLUDED
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.readings import Readings
-
-_EXCLUDED = (Reason.QUARANTINED, Reason.NOT_TAKEN)
 
 
 def pool_columns_of(
@@ -41,7 +39,7 @@ def pool_columns_of(
     units, of_controls = assessed.units, assessed.readings.get(CONTROLS)
     # A pair that is excluded has its reason throughout.
     why = [None if of_controls is None else of_controls[row].reason for row in range(len(units))]
-    excluded = [reason if reason in _EXCLUDED else None for reason in why]
+    excluded = [reason if reason in EXCLUDED else None for reason in why]
     computed = list(
         dict.fromkeys(pool_columns for several in columns.values() for pool_columns in several)
     )

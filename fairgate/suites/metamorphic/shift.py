@@ -16,7 +16,7 @@ from fairgate.metrics.degrees import log_odds
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.oracles.text import spoken
-from fairgate.suites.metamorphic.assess import CONTROLS, document_key, exposures_of
+from fairgate.suites.metamorphic.assess import CONTROLS, EXCLUDED, document_key, exposures_of
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.metamorphic.sentences import (
     AnswerText,
@@ -28,8 +28,6 @@ from fairgate.suites.readings import Readings
 
 if TYPE_CHECKING:
     from fairgate.suites.metamorphic.suite import MetamorphicSuite
-
-_EXCLUDED = (Reason.QUARANTINED, Reason.NOT_TAKEN)
 
 
 class _OfReference(Mapping[tuple[str, str], Execution]):
@@ -81,7 +79,7 @@ def shift_columns(
         values: dict[str, Claim] = {}
         if shift.EXPOSURE in claims:
             values[shift.EXPOSURE] = exposures[row]
-        if reason in _EXCLUDED:
+        if reason in EXCLUDED:
             values = dict.fromkeys(claims, reason)
         else:
             values |= _of_answers(suite, unit, readings, places)
