@@ -6,7 +6,7 @@ Where the change edits one of them, both results are made: the base's, and the c
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -14,38 +14,27 @@ from typing import Generic, Literal, TypeVar
 
 from fairgate.domain.errors import BaselineError, BudgetError, PolicyError, UsageError
 from fairgate.domain.ports import BaseSystem, Progress, Runtime
-from fairgate.domain.schema import Access, SystemModel
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
 from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateRun
 from fairgate.gate.loaded_policy import load_policy_text, refuse_ended
+from fairgate.github.accesses import introduced_accesses, new_accesses
+from fairgate.github.allowed_change import INPUT
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
 from fairgate.github.earlier_policy import earlier_path
-from fairgate.github.event import DEFAULT_BRANCH_EVENTS, Event, workflow_path
-from fairgate.github.sides import (
-    Checkout,
-    Loosening,
-    Side,
-    differences,
-    edited,
-    edited_references,
-    loosened,
-    weakened,
-)
-from fairgate.io.git import FULL_COMMIT
+from fairgate.github.loosenings import Loosening, loosened, weakened
+from fairgate.github.sides import Checkout, Side, differences, edited, edited_references
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import decode_yaml, load_yaml
+from fairgate.policy.yaml_text import decode_yaml
 from fairgate.systems.budget import allow_as_much_again
 from fairgate.systems.catalogue import kind_of, policy_parts
 
 DecidedBy = Literal["checkout", "base", "proposed"]
 E = TypeVar("E")
 """What becomes of a side: the gate's result by it, or a part of its questions that is asked."""
-_INPUT = "baseline-change"
-_LITERALS = ("allow", "refuse")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,52 +74,6 @@ class Introduction:
     side: Side
     reaches: Sequence[str]
     """What a run would do: `asks 'http://…' without a key`, `starts 'python app.py'`."""
-
-
-def accesses(policy: Policy) -> Iterator[Access]:
-    """Yield everything outside that a run of the policy would use."""
-    yield from kind_of(policy.system).accesses()
-    if isinstance(policy.reference, SystemModel):
-        yield from kind_of(policy.reference).accesses()
-    for suite in policy.suites:
-        yield from suite.accesses()
-    if policy.judge is not None:
-        yield from policy.judge.accesses()
-
-
-def new_accesses(proposed: Policy, base: Policy | None) -> list[str]:
-    """Return a sentence for each access that only `proposed` has, secrets included."""
-    base_accesses = set(accesses(base)) if base else set()
-    base_targets = {replace(access, way="") for access in base_accesses}
-    other_way = " by another request, model or pace"
-    sentences = (
-        f"{_sentence(access)}{other_way if replace(access, way='') in base_targets else ''}, which "
-        "the base commit's policy does not"
-        for access in accesses(proposed)
-        if access not in base_accesses
-    )
-    return list(dict.fromkeys(sentences))
-
-
-def introduced_accesses(introduced: Policy) -> list[str]:
-    """Return the addresses, programs and code that a policy not merged yet would reach.
-
-    Also without a key: the runner reaches more than an outsider does (services of the job, the
-    cloud's metadata, an internal network). Private addresses are not filtered:
-    a name may resolve to another address a moment later, and a proxy resolves it by itself.
-
-    A policy names addresses, and environment variables whose content is sent there; some name
-    programs or code. Run as it is, it could send any variable of the job to any address, reach into
-    the network that the runner stands in, or start any program, whoever decides.
-    """
-    return list(dict.fromkeys(_sentence(access) for access in accesses(introduced)))
-
-
-def _sentence(access: Access) -> str:
-    key = f" with the key in {quoted(access.secret)}" if access.secret is not None else ""
-    if not key and access.verb == "asks":
-        key = " without a key"
-    return f"{access.verb} {quoted(access.target)}{key}"
 
 
 class ChangeGate(Generic[E]):
@@ -332,7 +275,7 @@ class ChangeGate(Generic[E]):
         except PolicyError as error:
             raise UsageError(
                 f"the policy in the base commit {commit} cannot be read, so nothing can be "
-                f"compared with it, whatever `{_INPUT}` says:\n{error}\nRepair it in a change of "
+                f"compared with it, whatever `{INPUT}` says:\n{error}\nRepair it in a change of "
                 "its own that the owner of the base branch merges"
             ) from error
         self._base = version = BaseVersion(base, self._runtime, self._scratch)
@@ -342,7 +285,7 @@ class ChangeGate(Generic[E]):
                 return self._loaded(raw, base, version.runtime), data
         except PolicyError as error:
             raise UsageError(
-                f"the policy in the base commit {commit} decides, whatever `{_INPUT}` says, and it "
+                f"the policy in the base commit {commit} decides, whatever `{INPUT}` says, and it "
                 f"cannot run with this change's files:\n{error}\nKeep each file where it is, or a "
                 "copy of it, until the base's policy names another. Move it in a change of its own "
                 f"that the owner of the base branch merges{_also_looser(policy, proposed)}"
@@ -399,80 +342,3 @@ def evaluated(side: Side, progress: Progress) -> Evaluation:
     composition = Composition(side.loaded, side.runtime, progress)
     run = composition.run(side.references)
     return Evaluation(side=side, run=run, notices=composition.notices)
-
-
-def objection_to_allow(event: Event, base: BaseCommit, environment: Mapping[str, str]) -> str:
-    """Return why `baseline-change: allow` does not count; empty where it does.
-
-    GITHUB_WORKFLOW_REF names the workflow that started the run, also inside a reusable one.
-
-    It counts only as the base branch sets it: the workflow file that GitHub runs must be the base
-    commit's, byte for byte, use nothing else that the change could edit, and contain the value
-    literally rather than compute it.
-    """
-    commit = environment.get("GITHUB_WORKFLOW_SHA", "")
-    path = workflow_path(event.repository, environment)
-    if not path or not FULL_COMMIT.fullmatch(commit):
-        return "GITHUB_WORKFLOW_REF and GITHUB_WORKFLOW_SHA do not name the workflow that runs"
-    try:
-        running = base.of(commit).read_from_top(path)
-    except BaselineError as error:
-        return f"the workflow that runs cannot be read: {error}"
-    if running is None:
-        return f"commit {commit[:12]} has no workflow {path}"
-    if event.name not in DEFAULT_BRANCH_EVENTS:
-        then = base.read_from_top(path)
-        if then is None:
-            return f"the base commit has no workflow {path}; merge it first"
-        if running != then:
-            return f"this change edits the workflow {path} itself"
-    try:
-        document = load_yaml(decode_yaml(running, path), path)
-    except PolicyError as error:
-        return f"the workflow cannot be read: {error}"
-    if document.problems or not document.complete:
-        return f"the workflow {path} cannot be read as YAML 1.2"
-    return _unsaid(document.data, path)
-
-
-def _unsaid(workflow: object, path: str) -> str:
-    """Return an objection where a workflow does not say `allow` itself, in its own words.
-
-    Nor where it calls an action or workflow of its own checkout.
-    """
-    fields = list(_visited(workflow))
-    uses = [use for name, use in fields if name == "uses" and isinstance(use, str)]
-    local = next((use for use in uses if use.startswith(".")), None)
-    if local is not None:
-        return (
-            f"the workflow {path} calls {quoted(local)} from the checkout, which this change could "
-            "edit; give the gate a workflow without such calls"
-        )
-    words = [word for name, word in fields if name == _INPUT]
-    jobs = workflow.get("jobs") if isinstance(workflow, dict) else None
-    handed = [
-        job.get("with")
-        for job in (jobs.values() if isinstance(jobs, dict) else ())
-        if isinstance(job, dict) and isinstance(job.get("uses"), str)
-    ]
-    if not words and handed:
-        # A workflow of another repository says it, perhaps by what it is given.
-        values = (value for _, value in _visited(handed) if not isinstance(value, dict | list))
-        words = ["allow", *(value for value in values if "${{" in str(value))]
-    computed = [word for word in words if word not in _LITERALS]
-    if computed:
-        return (
-            f"the workflow {path} computes it ({quoted(str(computed[0]))}), perhaps from what this "
-            f"change could set; write `{_INPUT}: allow` as it is"
-        )
-    return "" if "allow" in words else f"the workflow {path} does not set `{_INPUT}: allow`"
-
-
-def _visited(value: object, name: str = "") -> Iterator[tuple[str, object]]:
-    """Yield all that a workflow holds, with its key; GitHub ignores the case of inputs."""
-    yield name, value
-    if isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _visited(inner, str(key).casefold())
-    for inner in value if isinstance(value, list) else ():
-        yield from _visited(inner)

@@ -200,7 +200,8 @@ def gate_policy(
     inputs: Inputs, policy: str, subject: Posting, evaluate: Callable[[Side], E]
 ) -> tuple[GatedChange[E] | Introduction, list[str], BaseCommit | None]:
     """Judge the change of one policy; return remarks for the comment, and the base commit, too."""
-    from fairgate.github.change import ChangeGate, objection_to_allow
+    from fairgate.github.allowed_change import objection_to_allow
+    from fairgate.github.change import ChangeGate
     from fairgate.github.event import base_commit, objection_to_introduce
 
     event = subject.event

@@ -20,8 +20,8 @@ from fairgate.domain.wording import quoted
 from fairgate.gate.gate import GateResult
 from fairgate.gate.run_folder import write_run
 from fairgate.github.change import Evaluation, GatedChange
+from fairgate.github.loosenings import worst_first
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
-from fairgate.github.sides import worst_first
 from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.reports import figures
 from fairgate.reports.blocks import (

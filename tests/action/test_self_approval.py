@@ -8,9 +8,9 @@ from action.fake_github import REPOSITORY, TOKEN
 from action.repositories import WORKFLOW, WORKFLOW_PATH, regressed
 from action.test_base_commit import only_merged
 
+from fairgate.github.allowed_change import objection_to_allow
 from fairgate.github.api import GitHubApi
 from fairgate.github.base_commit import BaseCommit, Clone
-from fairgate.github.change import objection_to_allow
 from fairgate.github.event import Event
 
 PLAIN = "name: fairness\non: pull_request\n"

@@ -8,7 +8,7 @@ from action.repositories import POLICY, broken, fair
 from action.test_self_approval import ALLOW
 
 from fairgate.domain.outcomes import Outcome, RuleResult
-from fairgate.github.sides import Loosening, worst_first
+from fairgate.github.loosenings import Loosening, worst_first
 
 VACUOUS = {
     "rules that are only reported": lambda text: text.replace("max: 0.99, advisory: false", "report: true"),

@@ -8,7 +8,7 @@ from fakes.encoders import write_encoder
 from fakes.vector_stores import Postgres, stores
 
 from fairgate.domain.executions import Document
-from fairgate.github.change import accesses
+from fairgate.github.accesses import accesses
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.policy.parse import parse_policy
 from fairgate.systems.catalogue import policy_parts

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import Comparison
-from fairgate.github.sides import loosened
+from fairgate.github.loosenings import loosened
 
 WORLD = Bench(policy=policy_of(), sources=14, sets=("gender",))
 PLAN = WORLD.given().plan

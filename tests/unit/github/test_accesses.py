@@ -7,7 +7,7 @@ import pytest
 from fakes.policies import parse_policy
 
 from fairgate.domain.schema import NOT_SENT, Access, Strict
-from fairgate.github.change import accesses, introduced_accesses, new_accesses
+from fairgate.github.accesses import accesses, introduced_accesses, new_accesses
 from fairgate.suites.question_items.policy import BbqSuitePolicy, EndpointPolicy
 from fairgate.systems.command import CommandPart
 from fairgate.systems.generator import EndpointGeneratorPolicy, EndpointPart

@@ -5,7 +5,7 @@ import sys
 import pytest
 from fakes.policies import model, parse_policy, plan_of
 
-from fairgate.github import sides
+from fairgate.github import loosenings
 from fairgate.policy.schema import (
     GatePolicy,
     Policy,
@@ -108,7 +108,7 @@ NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
 
 
 def loosened(before, after):
-    return [one.sentence for one in sides.loosened(before, after, (PLAN, PLAN))]
+    return [one.sentence for one in loosenings.loosened(before, after, (PLAN, PLAN))]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
     two = TEXT.replace("gates:", "  - {id: t, task: sentiment, sources: demo-reviews}\ngates:")
     policy, plan = policy_with(two), plan_of(two)
     everywhere = policy_with(two.replace("suite: s, max", "max"))
-    assert sides.loosened(everywhere, policy, (plan, plan))
+    assert loosenings.loosened(everywhere, policy, (plan, plan))
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")

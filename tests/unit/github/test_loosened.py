@@ -3,7 +3,7 @@
 import pytest
 from fakes.policies import parse_policy, plan_of
 
-from fairgate.github.sides import loosened
+from fairgate.github.loosenings import loosened
 
 BASE = """\
 version: 1
