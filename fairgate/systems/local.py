@@ -16,7 +16,16 @@ from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Answer, Chat, GenerationRequest
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Generator, ResultStore, Retriever, Runtime
-from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role, Strict, Text
+from fairgate.domain.schema import (
+    Access,
+    ByShape,
+    Capabilities,
+    Names,
+    Role,
+    Strict,
+    Text,
+    facts,
+)
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import find
 from fairgate.retrieval.bm25_index import NO_BM25
@@ -543,7 +552,7 @@ def _temperature(generator: GeneratorModel) -> float | None:
 def _decoding_facts(generator: GeneratorModel) -> object:
     """Return how tokens are chosen, with the fields of requests that change it."""
     policy = generator.decoding
-    decoding = policy if isinstance(policy, str) else policy.model_dump()
+    decoding = policy if isinstance(policy, str) else facts(policy)
     extra = generator.endpoint.extra_body if isinstance(generator, EndpointGeneratorPolicy) else {}
     return [decoding, extra] if extra else decoding
 

@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.domain.executions import Document, Question, Reply
 from fairgate.domain.ports import Embedder, Vectors
-from fairgate.domain.schema import Access, Strict, Text, way_of
+from fairgate.domain.schema import Access, Strict, Text, facts, way_of
 from fairgate.domain.wording import concealed, harmless, listed, quoted
 from fairgate.io.http_messages import HttpAnswer, HttpService, secret_in
 from fairgate.io.replies import (
@@ -98,7 +98,7 @@ class VectorSearch(ABC):
         """Take the store and what embeds queries; nothing is loaded, asked or read yet."""
         self.revision = revision_text(chosen.revision)
         """What changes when the stored documents do; None where it is not known."""
-        how = chosen.model_dump(exclude={"timeout", "attempts", "concurrency", "per_second"})
+        how = facts(chosen, exclude=("timeout", "attempts", "concurrency", "per_second"))
         self._identity = json.dumps([chosen.product, how], sort_keys=True)
         self._embedder = embedder
 
