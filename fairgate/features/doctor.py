@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
@@ -122,6 +123,10 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         cost = f" and {money * len(prompts):.3g} of money" if money else ""
         needed = f"{round(tokens * len(prompts)):,}"
         yield f"By what these three report it costs about {needed} tokens{cost}."
+    name = shlex.quote(loaded.parsed.path)
+    yield f"Next: fairgate run {name}"
+    yield "  fairgate baseline accept RUN --reason …    makes the run that you looked at a baseline"
+    yield f"  fairgate rehearse {name}    shows what a pull request of two commits is told"
 
 
 def _memory(plan: TestPlan, system: SystemUnderTest) -> list[str]:

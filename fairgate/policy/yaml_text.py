@@ -6,6 +6,7 @@ no boolean. The same loader reads policies, perturbation sets and tasks.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -281,7 +282,10 @@ def decode_yaml(raw: bytes, path: str) -> str:
         before = raw[: error.start]
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8-sig", "replace")) + 1
-        message = f"byte 0x{raw[error.start]:02x} is not UTF-8; save the file with encoding UTF-8"
+        told = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            told = "the file is in UTF-16 or UTF-32"
+        message = f"{told}; save the file with encoding UTF-8"
         raise PolicyError([Problem(path, line, column, message)]) from error
 
 

@@ -73,6 +73,10 @@ def test_without_labels_the_report_says_how_to_get_them(place, named):
     (rule,) = [r for r in place.record()["rules"] if r["metric"] == "asr/retrieval"]
     assert rule["outcome"] == "not-evaluated"
     assert "labels: {file: …}" in " ".join(rule["reasons"])
+    report = (place.root / "out/report.md").read_text()
+    measured = report.partition("## Retrieval")[2]
+    assert measured.count("a retrieved document has no label") == 1
+    assert "not measured: `asr/retrieval`, `asr/retrieval/control`" in measured
 
 
 FILE, OBJECT = {"file": "labels.jsonl"}, {"file": "labels.json"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import time
 from pathlib import Path
@@ -142,9 +143,17 @@ def test_bytes_that_are_not_utf8_are_placed():
     assert str(caught.value) == said
 
 
-def test_utf16_is_named_as_not_utf8():
-    with pytest.raises(PolicyError, match="is not UTF-8"):
-        decode_yaml("a: 1".encode("utf-16"), "p.yaml")
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le", "utf-32"])
+def test_utf16_is_named(tmp_path, encoding):
+    """With its mark by its name; without, by the characters that it leaves in a text."""
+    raw = "a: 1\nb: Zoë\n".encode(encoding)
+    raw = codecs.BOM_UTF16_BE + raw if encoding == "utf-16-be" else raw
+    (tmp_path / "p.yaml").write_bytes(raw)
+    with pytest.raises(PolicyError) as caught:
+        read_yaml_file(tmp_path / "p.yaml")
+    is_marked = raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    words = "p.yaml:1:1: the file is in UTF-16 or UTF-32; save the file with encoding UTF-8"
+    assert (words in str(caught.value)) == is_marked
 
 
 @pytest.mark.parametrize("name", ["missing.yaml", ".", "a\0b"])

@@ -101,9 +101,19 @@ def _facts(material: Material, suite: str) -> Iterator[blocks.KeyValue]:
             value = figures.figure(measured)
             interval = muted([" ", figure(f"({value.interval})")]) if value.bounds else []
             yield _named(metric.id), [figure(value.shown), *interval]
+    metrics: dict[str, list[str]] = {}
     for measurement in material.now:
         if measurement.suite == suite and not measurement.where and measurement.value is None:
-            yield _named(measurement.metric), figures.readable([measurement.note])[0]
+            why = figures.readable([measurement.note])[0]
+            metrics.setdefault(why, []).append(measurement.metric)
+    for why, names in metrics.items():
+        yield _named(names[0]) if len(names) == 1 else _listed(names), why
+
+
+def _listed(metrics: Sequence[str]) -> blocks.Inline:
+    """Name metrics that one sentence is about by their ids."""
+    separated = [part for metric in metrics for part in (", ", code(metric))]
+    return ["not measured: ", *separated[1:]]
 
 
 def _named(metric: str) -> blocks.Inline:
