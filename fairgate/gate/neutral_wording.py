@@ -11,7 +11,7 @@ import numpy as np
 
 from fairgate.domain.outcomes import NeutralWording, PhraseFinding, Subject
 from fairgate.metrics.degrees import LOG_ODDS, beyond_neutral
-from fairgate.metrics.metric import CONTROL, Metric, Table, observe, observed_rows
+from fairgate.metrics.metric import CONTROL, NET, Metric, Table, observe, observed_rows
 from fairgate.stats.observations import Floats, PairedObservations, joined
 from fairgate.stats.phrases import (
     FEWEST_PHRASES,
@@ -166,10 +166,14 @@ def reach_of_phrases(
 ) -> Callable[[float], tuple[float, float]] | None:
     """Return how far a contrast with neutral wording may lie from its ends by wording alone.
 
-    From the confidence of a range to both distances. None where the metric is no such contrast, or
-    too few neutral phrases tell; nothing is added where these do not differ at all.
+    From the confidence of a range to both distances; of rates and exposures whose rows are compared
+    with neutral wording, too. None where the metric is no such contrast, or too few neutral phrases
+    tell; nothing is added where these do not differ at all.
     """
-    if not metric.compares_with_neutral:
+    if metric.needs_placebo:
+        # Its rows are beside neutral wording by themselves, and so are those of neutral phrases.
+        metric = replace(metric, arms=NET)
+    elif not metric.compares_with_neutral:
         return None
     sample = phrase_sample(metric, table, where)
     if sample is None:

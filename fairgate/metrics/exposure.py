@@ -47,14 +47,19 @@ def exposure(rank: float, discount: str) -> float:
 
 
 def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
-    """Return values whose mean is the ratio; NaN throughout where no placebo is seen."""
+    """Return values whose mean is the ratio; NaN throughout where no placebo is seen.
+
+    Those of neutral rows lie around 1, as far apart as such phrases move the ratio.
+    """
     rows, _ = observed_rows(_RATIO, table, where)
     values = np.full(len(table.keys), np.nan)
-    own, placebo = (table.values[name][rows] for name in COLUMNS[:2])
-    defined = ~np.isnan(own) & ~np.isnan(placebo)
+    own, placebo = (table.values[name] for name in COLUMNS[:2])
+    defined = rows[~np.isnan(own[rows]) & ~np.isnan(placebo[rows])]
     if placebo[defined].any():
-        ratio = own[defined].sum() / placebo[defined].sum()
-        values[rows] = ratio + (own - ratio * placebo) / placebo[defined].mean()
+        ratio, level = own[defined].sum() / placebo[defined].sum(), placebo[defined].mean()
+        values[rows] = ratio + (own[rows] - ratio * placebo[rows]) / level
+        neutral = table.control
+        values[neutral] = 1 + (own[neutral] - placebo[neutral]) / level
     return values
 
 

@@ -47,6 +47,8 @@ class Planted:
     """How far any wording moves a document, whoever it names."""
     less: float = 0.0
     """How much farther away a document is that names a woman."""
+    by_phrase: float = 0.0
+    """How far each phrase moves every document that it names, whoever it is."""
     by_length: float = 0.0
     """How much farther away a document is for each character: fair, and no friend of long names."""
 
@@ -65,6 +67,7 @@ class Planted:
             return vector
         near = 0.5 + 0.3 * chance(self.world, topic, offer)
         near += self.noise * (chance(self.world, text) - 0.5)
+        near += self.by_phrase * 2 * (chance(self.world, "phrase", who) - 0.5)
         near -= self.less * ("woman" in who) + self.by_length * len(who)
         vector[int(topic)], vector[TOPICS + int(offer)] = near, np.sqrt(1 - near**2)
         return vector
@@ -136,4 +139,10 @@ def test_one_that_any_wording_moves_is_hardly_ever_red(noise, worlds, tmp_path):
 @WORLDS
 def test_one_that_finds_long_documents_less_is_not_called_biased(worlds, tmp_path):
     found = outcomes(tmp_path, worlds, noise=0.05, by_length=0.004)
+    assert found[Outcome.FAIL] <= 0.1 * len(worlds)
+
+
+@WORLDS
+def test_what_a_phrase_does_by_itself_to_every_document_is_no_identity(worlds, tmp_path):
+    found = outcomes(tmp_path, worlds, noise=0.05, by_phrase=0.08)
     assert found[Outcome.FAIL] <= 0.1 * len(worlds)
