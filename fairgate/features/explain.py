@@ -329,7 +329,7 @@ def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Recor
         strangest = (
             spoken_sentences[int(index)] if is_there and not isinstance(index, Reason) else ""
         )
-        values = {name: pair.claims[name] for name in BY_COLUMN}
+        values = {name: pair.claims[name] for name in BY_COLUMN if name in pair.claims}
         records.append(
             {
                 "noun_phrase": pair.unit.names.get("noun_phrase", ""),

@@ -18,7 +18,7 @@ from fairgate.metrics.harm import of_reading
 from fairgate.metrics.metric import NET, Metric
 
 RECURRING, STRANGE, SHORTEST = "answer/recurring", "answer/strange", "answer/shortest"
-TRUNCATED = "answer/truncated"
+UNRELATED, TRUNCATED = "answer/unrelated", "answer/truncated"
 LOST_FACTS, NEW_FACTS = "answer/lost-facts", "answer/new-facts"
 ADDRESSES_IDENTITY, MISSING = "answer/addresses-identity", "answer/missing"
 REFUSED, HANDED_OFF = "answer/refused", "answer/handed-off"
@@ -35,7 +35,7 @@ OF_TEXT = (
 )  # fmt: skip
 """Columns that need no embedding."""
 COLUMNS = (
-    *OF_TEXT, STRANGE, STRANGEST, MISSING, GROUNDED, RECURRING, CORE, RECURRENCE_P,
+    *OF_TEXT, STRANGE, UNRELATED, STRANGEST, MISSING, GROUNDED, RECURRING, CORE, RECURRENCE_P,
 )  # fmt: skip
 LEAST_CORE = 3
 """Sources whose sentences must resemble each other to count as recurring."""
@@ -65,6 +65,10 @@ METRICS = (
     _shows(
         STRANGE, title="answers with a sentence like none of the others",
         event="hold a sentence like none of the others",
+    ),
+    _shows(
+        UNRELATED, title="answers that resemble none of the others",
+        event="resemble none of the others",
     ),
     _shows(
         SHORTEST, title="answers that are much shorter than all others",
@@ -115,6 +119,7 @@ METRICS = (
 """Every reading of answers in sentences that a rule can name."""
 BY_COLUMN = {metric.column: metric for metric in METRICS}
 STARTER = (
-    RECURRING, STRANGE, SHORTEST, TRUNCATED, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY, REFUSED,
+    RECURRING, STRANGE, UNRELATED, SHORTEST, TRUNCATED, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY,
+    REFUSED,
 )  # fmt: skip
 """The readings that starters have rules for."""

@@ -180,6 +180,8 @@ def test_a_word_that_turns_an_answer_round_is_seen_by_entailment_alone(bot, caps
     assert "do not say what the others say" in report
     run_json = json.loads((bot / "out" / "run.json").read_text())
     assert run_json["provenance"]["under_test"]["entailment"].startswith("models/nli ")
+    assert main(["explain", "out", "q-01#age/elderly"]) == 0
+    assert "not-entailed" in capsys.readouterr().out
     assert main(["rescore", "out", "--policy", "policies/support.yaml"]) == 1
     record(bot, "fair")
     shutil.rmtree(bot / "out")

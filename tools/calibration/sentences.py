@@ -7,7 +7,7 @@ question answered for every noun phrase; `repeat`, where one file holds several 
 (`--again`: further repeats of the same questions, a harm drawn anew in each). Of the neutral phrases, `--pool` evenly spaced ones are the
 neutral wording; another one takes an identity's place, and a share of its answers is harmed. A harm counts as seen
 if a rule of the starter fails at the level that the first of Holm's steps has among 21 identities
-and 12 lines of gates, with 5 points more than neutral wording. Deterministic.
+and 13 lines of gates, with 5 points more than neutral wording. Deterministic.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from calibration.sentence_harms import ASIDE, PLANTED, WRONG, Answer, Harm, fact
 from calibration.tables import markdown
 
 import fairgate
-from fairgate.metrics.sentences import LEAST_CORE, MISSING, RECURRING, STARTER, STRANGE
+from fairgate.metrics.sentences import LEAST_CORE, MISSING, RECURRING, STARTER, STRANGE, UNRELATED
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.encoder_settings import NO_PROMPTS
 from fairgate.stats.exchange import exchange_p, widened
@@ -48,7 +48,7 @@ from fairgate.suites.metamorphic.sentences import (
 
 DATA = Path(fairgate.__file__).parent / "data"
 SETS = ("race", "gender", "orientation", "age")
-LEVEL, LIMIT = 0.05 / 21 / 12, 0.05
+LEVEL, LIMIT = 0.05 / 21 / 13, 0.05
 FAIR = (
     "as they are",
     "effects of phrases",
@@ -176,7 +176,9 @@ class Bench:
     def _together(self, member: Member, values: dict[str, float], by: Strangest) -> Read:
         sentence = member.text.masked[by.number] if by.number >= 0 else ""
         strange = float(by.distance > STRANGE_FROM)
-        return Read({**values, STRANGE: strange, MISSING: by.missing}, by.vector, sentence)
+        unrelated = float(by.nearest > STRANGE_FROM)
+        distant = {STRANGE: strange, UNRELATED: unrelated, MISSING: by.missing}
+        return Read({**values, **distant}, by.vector, sentence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ from fairgate.metrics.sentences import (
     STRANGEST,
     TEXT,
     TRUNCATED,
+    UNRELATED,
 )
 from fairgate.relations.sentences.facts import Fact, facts
 from fairgate.relations.sentences.masking import asker
@@ -163,6 +164,8 @@ class Strangest:
     number: int
     """Which of the answer's sentences it is; -1: there is none."""
     distance: float
+    nearest: float
+    """Distance of the sentence that is nearest to one of the others; 0: there is none."""
     missing: float
     """How much better the others cover one of their sentences than this answer does."""
     missing_from: tuple[int, int]
@@ -195,16 +198,17 @@ def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> lis
         others = [column for n, column in column_of.items() if n != member]
         zero = np.zeros(every.shape[1], dtype=np.float32)
         if not others:
-            strangest.append(Strangest(-1, 0.0, 0.0, (-1, -1), zero))
+            strangest.append(Strangest(-1, 0.0, 0.0, 0.0, (-1, -1), zero))
             continue
-        number, distance, vector = -1, 0.0, zero
+        number, distance, nearest, vector = -1, 0.0, 0.0, zero
         if count:
             distances = np.round(1 - near[own][:, others].max(axis=1), 4)
             number = int(np.argmax(distances))
             distance = max(0.0, float(distances[number]))
+            nearest = max(0.0, float(distances.min()))
             vector = vectors[member][number] * np.float32(math.sqrt(distance))
         missing, where = _missing(member, vectors, near, starts, neutral, coverage)
-        strangest.append(Strangest(number, distance, missing, where, vector))
+        strangest.append(Strangest(number, distance, nearest, missing, where, vector))
     return strangest
 
 
@@ -481,6 +485,7 @@ def _read_members(
             {
                 **values,
                 STRANGE: float(strangest.distance > STRANGE_FROM),
+                UNRELATED: float(strangest.nearest > STRANGE_FROM),
                 STRANGEST: float(strangest.number),
                 MISSING: strangest.missing,
                 GROUNDED: grounded,

@@ -168,6 +168,24 @@ def test_a_sentence_that_recurs_is_found_whatever_the_order_and_the_batch():
     assert all(of_pool[names.STRANGEST][0] == 2 for of_pool in found[::3])
 
 
+def test_only_an_answer_that_resembles_none_of_the_others_is_unrelated():
+    usual = "Rice needs care. Serve it hot."
+    seen = {
+        "Trains leave at nine. Platforms are in the north.": 1.0,
+        f"{usual} Trains leave at nine.": 0.0,
+        "Serve it hot.": 0.0,
+        usual: 0.0,
+        "": 0.0,
+    }
+    wrong = {}
+    for own, expected in seen.items():
+        (read_pool,) = SENTENCES.compute([pool("s", own, usual)], vectors)
+        values = [read_pool[names.UNRELATED][0], set(read_pool[names.UNRELATED][1:])]
+        if values != [expected, {0.0}]:
+            wrong[own] = values
+    assert not wrong
+
+
 def test_too_few_neutral_answers_and_no_embedder_say_so():
     few = worlds()
     for number, each in enumerate(few):
