@@ -29,8 +29,8 @@ def sample_activations(folder: ModelFolder) -> ActivationRows:
     """Return what a folder's float32 graph multiplies with stored weights, for tokens of prompts.
 
     A prompt's first token is left out: models put numbers of a thousand times the others' size
-    there, which no answer hangs on (Xiao et al., Efficient Streaming Language Models with Attention
-    Sinks, ICLR 2024). Raises ModelError where the graph cannot be run.
+    there (Xiao et al., Efficient Streaming Language Models with Attention Sinks, ICLR 2024), beside
+    which all channels would look alike. Raises ModelError where the graph cannot be run.
     """
     from onnx import TensorProto, helper
 

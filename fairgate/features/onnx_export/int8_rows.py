@@ -5,12 +5,15 @@ depend on another's (vector-wise quantisation: Dettmers et al., LLM.int8(), Neur
 3.1), and written in one digit of 8 bits or in two: `x ≈ (a + b / 254) · max|x| / 127`. Each is
 multiplied with the weights, 8 bits on a scale for each column. With two, channels beside one of a
 hundred times their size are not lost, and only weights are rounded much. Before that, channels are
-divided by a power of their size over one of their weights' (Xiao et al., SmoothQuant, ICML 2023,
-equation 4; Lin et al., AWQ, MLSys 2024, equation 5), and their weights multiplied by it: large
-channels coarsen a row's steps less, and their weights are rounded less. Of a grid of powers those
-are taken whose expected error of rounding is least. What makes a channel is divided, where nothing
-else reads it: a norm's weights, or a product's columns. Vocabulary projection and attention stay in
+divided by a power of their size, and their weights multiplied by it, so that weights of large
+channels are rounded less (Lin et al., AWQ, MLSys 2024, equation 5). Of a grid of powers the one is
+taken whose expected error of rounding is least. What makes a channel is divided, where nothing else
+reads it: a norm's weights, or a product's columns. Vocabulary projection and attention stay in
 float32.
+
+Powers of the weights' own sizes beside it (Xiao et al., SmoothQuant, ICML 2023, equation 4) lessen
+the expected error of SmolLM2's products further and make its next tokens four times as unlike
+float32's: a product's error is not the model's.
 """
 
 from __future__ import annotations
@@ -18,7 +21,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product, starmap
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -41,8 +43,7 @@ _LEAST = float(np.finfo(np.float32).tiny) * 1024
 """The least maximum of a row: 127 divided by it is finite, and zeros stay zeros."""
 _WIDEST = 2**16
 """Longer rows would overflow a sum of 32 bits: 255 · 127 · 66 311."""
-_SIZE_POWERS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
-_WEIGHT_POWERS = (0.0, 0.25, 0.5)
+_POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _FLOAT = 1
 _AXES_ARE_INPUTS = 18
 """The version of ONNX since which a reduction's axes are an input."""
@@ -145,8 +146,8 @@ def _factors(
     channel counts as a thousandth of the largest at least.
     """
     magnitudes = [np.abs(matrix) for matrix in matrices]
-    sizes = _floored(np.sqrt(np.square(rows, dtype=np.float64).mean(axis=0)))
-    weights = _floored(np.max([matrix.max(axis=1) for matrix in magnitudes], axis=0))
+    sizes = np.sqrt(np.square(rows, dtype=np.float64).mean(axis=0))
+    sizes = sizes.clip(max(float(sizes.max(initial=0)) / 1000, _LEAST))
     squares, tokens = np.square(sizes), np.maximum(np.abs(rows), sizes.min())
     weight_squares = sum(np.square(matrix).sum(axis=1, dtype=np.float64) for matrix in matrices)
     finer = 1 if digits == 1 else 2 * _LEVELS
@@ -161,17 +162,9 @@ def _factors(
         of_rows = row_steps * float((weight_squares * np.square(factors, dtype=np.float64)).sum())
         return of_weights + float(of_rows)
 
-    def factors_of(size_power: float, weight_power: float) -> Factors:
-        logarithms = size_power * np.log(sizes) - weight_power * np.log(weights)
-        factors: Factors = np.exp(logarithms - logarithms.mean()).astype(np.float32)
-        return factors
-
-    return min(starmap(factors_of, product(_SIZE_POWERS, _WEIGHT_POWERS)), key=error)
-
-
-def _floored(sizes: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    floored: npt.NDArray[np.float64] = sizes.astype(np.float64)
-    return floored.clip(max(float(floored.max(initial=0)) / 1000, _LEAST))
+    logarithms = np.log(sizes) - np.log(sizes).mean()
+    candidates: list[Factors] = [np.exp(power * logarithms).astype(np.float32) for power in _POWERS]
+    return min(candidates, key=error)
 
 
 class _Makers:
