@@ -21,7 +21,7 @@ from fairgate.domain.schema import JudgeModel, SystemModel
 from fairgate.domain.units import Unit
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
 from fairgate.gate.materials import SuiteMaterials
-from fairgate.gate.rules import reference_problems, rule_problems, unknown_metrics
+from fairgate.gate.rule_problems import reference_problems, rule_problems, unknown_metrics
 from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object

@@ -8,7 +8,7 @@ from fakes.policies import parse_policy
 
 from fairgate.domain.errors import PolicyError
 from fairgate.domain.outcomes import Outcome
-from fairgate.gate.rules import rule_problems
+from fairgate.gate.rule_problems import rule_problems
 
 BENCH = Bench(policy=policy_of([IDENTITY]), sources=40, sets=("gender", "age"))
 

@@ -1,0 +1,214 @@
+"""Gates that no suite can answer, and settings that a metric does not support, by their place."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
+from fairgate.domain.outcomes import Better
+from fairgate.domain.wording import listed, quoted, suggestion
+from fairgate.gate.rules import metric_levels, slices_of, with_control_arm
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.metric import Metric
+from fairgate.metrics.social_bias import compares_settings
+from fairgate.policy.schema import GatePolicy, Policy
+from fairgate.policy.yaml_text import YamlFault, YamlPath
+
+
+def unknown_metrics(metrics: Sequence[object]) -> Iterator[YamlFault]:
+    """Yield every metric of the gates, in their order, that does not exist; only texts count.
+
+    Needs neither plan nor valid policy, so it is told beside missing files and malformed values.
+    """
+    for position, metric in enumerate(metrics):
+        if isinstance(metric, str) and metric not in BY_ID:
+            hint = suggestion(metric, BY_ID.ids)
+            yield ("gates", position, "metric"), f"unknown metric {quoted(metric)}; {hint}"
+
+
+def rule_problems(
+    policy: Policy, plan: TestPlan, lost: Collection[str] = ()
+) -> Iterator[YamlFault]:
+    """Yield (path in the policy, message) for every gate that no suite can answer.
+
+    Of gates about suites that are `lost`, or about all while some are, only what no suite answers.
+    """
+    suites = [suite.id for suite in policy.suites]
+    for position, gate in enumerate(policy.gates):
+        path: YamlPath = ("gates", position)
+        metric = BY_ID.get(gate.metric)
+        if metric is None:
+            continue
+        if lost and (gate.suite is None or gate.suite in lost):
+            yield from _question_problems(path, gate, metric)
+            continue
+        if gate.suite is not None and gate.suite not in suites:
+            yield (
+                (*path, "suite"),
+                f"unknown suite {quoted(gate.suite)}; {suggestion(gate.suite, suites)}",
+            )
+            continue
+        problems = list(_slice_problems(path, gate, metric, policy, plan))
+        yield from problems
+        asked = (s.id for s in policy.suites if s.kind == metric.suite_kind)
+        usable = (s for s in asked if gate.suite in (None, s))
+        if not problems and not any([*slices_of(gate, metric, plan, s)] for s in usable):
+            yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
+
+
+def reference_problems(
+    policy: Policy, plan: TestPlan, lost: Collection[str]
+) -> Iterator[YamlFault]:
+    """Yield where rules and reference lack each other, and suites of which it is not asked all.
+
+    Nothing of a reference that is `lost`: it is wrong, and told elsewhere.
+    """
+    compares = [
+        (metric := BY_ID.get(gate.metric)) is not None and metric.needs_reference
+        for gate in policy.gates
+    ]
+    if "reference" in lost:
+        return
+    if policy.reference is None:
+        for position, gate in enumerate(policy.gates):
+            if compares[position]:
+                sentence = (
+                    f"{gate.metric} compares with a second system, and the policy names none: add "
+                    "`reference`, in the form of `system`"
+                )
+                yield ("gates", position, "metric"), sentence
+        return
+    others = [
+        position
+        for position, gate in enumerate(policy.gates)
+        if not compares[position] and not gate.report
+    ]
+    if policy.compares_with_base and not others and "gates" not in lost:
+        sentence = (
+            "every rule compares with the base commit, so a run without one (a push, a schedule, "
+            "`fairgate run`) could have no verdict: add a rule that needs none, such as `{metric: "
+            "unreadable/net, max: 0.02, evidence: significant}`"
+        )
+        yield ("reference",), sentence
+        return
+    if not any(compares) and "gates" not in lost:
+        sentence = (
+            "no rule compares with the reference; add `{metric: shift/answer, max: 0.05, evidence: "
+            "significant}`, say (`fairgate metrics list`), or remove it"
+        )
+        yield ("reference",), sentence
+    embedding = {case.suite for case in plan.cases if case.embeds is not None}
+    for position, suite in enumerate(policy.suites):
+        if suite.id in embedding:
+            sentence = (
+                "asks about its own answers, which a reference would answer otherwise; give the "
+                "suite a policy without `reference`"
+            )
+            yield ("suites", position), sentence
+
+
+def _question_problems(path: YamlPath, gate: GatePolicy, metric: Metric) -> Iterator[YamlFault]:
+    """Yield settings that the metric does not support in any suite."""
+    if gate.regression is not None and not metric.comparable:
+        yield (
+            (*path, "regression"),
+            f"{gate.metric} cannot be compared with a baseline case by case; give `max` instead",
+        )
+    if gate.regression is not None and metric.needs_reference:
+        sentence = (
+            f"{gate.metric} compares with the policy's `reference` already; give `max` or `max_abs`"
+        )
+        yield (*path, "regression"), sentence
+    if metric.better is Better.TOWARD_ZERO and gate.min is not None:
+        yield (
+            (*path, "min"),
+            f"{gate.metric} is better the nearer it is to 0; bound its size with `max_abs` instead",
+        )
+    if metric.compares_terms and (gate.min is not None or gate.max_abs is not None):
+        wrong = "min" if gate.min is not None else "max_abs"
+        sentence = (
+            f"{gate.metric} takes `max` alone: the rule fails where the difference is "
+            "significant and that far above chance"
+        )
+        yield (*path, wrong), sentence
+
+
+def _slice_problems(
+    path: YamlPath, gate: GatePolicy, metric: Metric, policy: Policy, plan: TestPlan
+) -> Iterator[YamlFault]:
+    usable = listed(metric.dimensions, last="and") or "none"
+    yield from _question_problems(path, gate, metric)
+    if gate.for_each is not None and gate.for_each not in metric.dimensions:
+        yield (
+            (*path, "for_each"),
+            f"{quoted(gate.for_each)} is no dimension of {gate.metric}; its dimensions: {usable}",
+        )
+    if "band" in metric.dimensions and "band" not in (gate.for_each, *gate.where):
+        yield path, f"{gate.metric} needs `where: {{band: …}}` or `for_each: band`"
+    of_kind = (suite.id for suite in policy.suites if suite.kind == metric.suite_kind)
+    asked = [suite for suite in of_kind if gate.suite in (None, suite)]
+    if not asked:
+        sentence = (
+            f"{gate.metric} is a metric of suites of kind `{metric.suite_kind}`; "
+            f"{f'suite {quoted(gate.suite)} is none' if gate.suite else 'there is none'}"
+        )
+        yield (*path, "metric"), sentence
+        return
+    levels = [metric_levels(metric, plan, suite) for suite in asked]
+    if metric.relation and not any(levels):
+        sentence = f"{gate.metric} is of the relation {quoted(metric.relation)}; no suite names it"
+        yield (*path, "metric"), sentence
+        return
+    yield from _setting_problems(path, gate, metric, levels)
+    for name, value in gate.where.items():
+        if name not in metric.dimensions:
+            yield (
+                (*path, "where", name),
+                f"{quoted(name)} is no dimension of {gate.metric}; its dimensions: {usable}",
+            )
+            continue
+        known = {level for of_suite in levels for level in of_suite.get(name, ())}
+        if value not in known:
+            yield (
+                (*path, "where", name),
+                f"no suite produces {name} {quoted(value)}; {suggestion(value, sorted(known))}",
+            )
+    has_control = with_control_arm(policy, plan) if metric.needs_neutral_wording else asked
+    for suite in asked:
+        if suite not in has_control:
+            sentence = (
+                f"{gate.metric} needs neutral wording, and suite {quoted(suite)} asks no neutral "
+                "wording: set its `control`, or take another metric; written pairs have none"
+            )
+            yield (*path, "metric"), sentence
+
+
+def _setting_problems(
+    path: YamlPath, gate: GatePolicy, metric: Metric, levels: Sequence[Mapping[str, Sequence[str]]]
+) -> Iterator[YamlFault]:
+    """Yield what is wrong with the settings of a rule on question items."""
+    if "setting" not in metric.dimensions:
+        return
+    settings = list(dict.fromkeys(level for known in levels for level in known.get("setting", ())))
+    usable = [s for s in settings if s != NO_RETRIEVAL or not metric.needs_documents]
+    if compares_settings(metric) and not all(
+        NO_RETRIEVAL in known.get("setting", ()) for known in levels
+    ):
+        yield (
+            (*path, "metric"),
+            f"{gate.metric} compares with the setting `none`, which the suite does not ask",
+        )
+    elif not usable:
+        yield (*path, "metric"), f"{gate.metric} needs a setting that retrieves; there is none"
+    elif gate.where.get("setting", usable[0]) not in usable:
+        sentence = (
+            f"{gate.metric} has no value in the setting {quoted(gate.where['setting'])}; its "
+            f"settings: {listed(usable, last='and')}"
+        )
+        yield (*path, "where", "setting"), sentence
+    elif len(usable) > 1 and "setting" not in (gate.for_each, *gate.where):
+        sentence = (
+            f"{gate.metric} needs `where: {{setting: …}}` or `for_each: setting`: a mean over "
+            f"{listed(usable, last='and')} is no system's"
+        )
+        yield path, sentence
