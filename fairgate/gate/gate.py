@@ -28,6 +28,7 @@ from fairgate.domain.ports import Executed, Progress, Staged, SystemUnderTest
 from fairgate.domain.units import Assessed
 from fairgate.gate.attribution import attribute, crossed_cases, crossing_price, documents_of_pairs
 from fairgate.gate.baseline import NO_REFERENCES, Reference, References, overlap, unit_contents
+from fairgate.gate.bounds import few_losses_notices
 from fairgate.gate.changes import Comparison, vanished_slices
 from fairgate.gate.compare import rule_results
 from fairgate.gate.decide import decide, weigh_evidence
@@ -43,7 +44,7 @@ from fairgate.gate.measure import (
 )
 from fairgate.gate.notices import notices_of
 from fairgate.gate.rules import Rule, expand_rules
-from fairgate.gate.unseen import unseen_sentence
+from fairgate.gate.unseen import rule_of, unseen_sentence
 from fairgate.gate.waivers import waiver_notices, with_waiver
 from fairgate.gate.waves import ReadingsOf, ask, assess
 from fairgate.metrics.attribution import COLUMNS
@@ -238,12 +239,22 @@ def run_gate(
     result = result_of(gate_input, tables, assessed, verdict_with=verdict_with)
     if verdict_with is None:
         unneeded = waiver_notices(result.rules, policy)
+        passed = (
+            rule_of(policy, rule)
+            for rule in result.rules
+            if rule.outcome is Outcome.PASS and rule.position < len(policy.gates)
+        )
+        unknown = few_losses_notices([*passed], plan, confidence=policy.confidence)
         result = replace(result, unseen=unseen_sentence(policy, result, tables))
         result = replace(
             result,
             attribution=attribution,
             instability=instability(plan.units, answers.readings),
-            notices=[*notices_of(policy, answers.executions, assessed, tables), *unneeded],
+            notices=[
+                *notices_of(policy, answers.executions, assessed, tables),
+                *unneeded,
+                *unknown,
+            ],
         )
     return GateRun(
         result=result,

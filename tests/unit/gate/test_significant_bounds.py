@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from fakes.planted import SETS, Bench, judged_columns, policy_of
+from fakes.planted import SETS, Bench, Plant, judged_columns, policy_of
 from scipy.stats import binom
 
 from fairgate.domain.outcomes import Better, Outcome
@@ -110,6 +110,23 @@ def test_a_range_of_few_sources_says_which_losses_it_cannot_know_of():
     assert [len(sentences) for sentences in told.values()] == [1, 1, 0]
     assert "losses that fewer than 22 % of all texts have" in told[12][0]
     assert "losses that fewer than 7 % of all texts have" in told[40][0]
+
+
+def test_a_report_says_it_of_the_rules_that_passed():
+    def remarks(limit, **gate):
+        gates = [{"metric": "rrs/mean", "max": limit, **gate}]
+        run = Bench(policy=policy_of(gates, attribution="off"), sources=12).run(
+            Plant(world=1, neutral_retrieval=0.2)
+        )
+        return run.result.outcome, [text for text in run.result.remarks if "large losses" in text]
+
+    assert remarks(1.0, evidence="estimate") == (Outcome.PASS, [])
+    outcome, [sentence] = remarks(1.0, evidence="interval")
+    assert outcome is Outcome.PASS
+    assert "with 12 sources its range cannot know of large losses" in sentence
+    outcome, told = remarks(0.0, evidence="interval")
+    assert outcome is not Outcome.PASS
+    assert told == []
 
 
 @pytest.mark.parametrize("gate", [{}, {"evidence": "significant"}, {"evidence": "interval"}])
