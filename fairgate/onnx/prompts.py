@@ -374,11 +374,7 @@ class PromptTokenizer:
         """
         own = self._tokenizer.eos_token_id
         ids = set() if own is None else {int(own)}
-        for file, *path in (
-            ("generation_config.json",),
-            ("genai_config.json", "model"),
-            ("config.json",),
-        ):
+        for file, *path in (("generation_config.json",), *_PLACES):
             value = within(self._folder.mapping(file), *path, "eos_token_id")
             where = self._folder.path / file
             for token in value if isinstance(value, list) else [] if value is None else [value]:

@@ -46,11 +46,11 @@ def test_a_control_token_spelled_out_by_a_corpus_ends_nothing(tmp_path, template
 
 def test_end_tokens_are_all_that_the_files_name(tmp_path):
     others = {"genai_config": {"model": {"eos_token_id": [5, 6], "context_length": 300}}}
-    others["config"] = {"eos_token_id": 3}
+    others["config"] = {"eos_token_id": 3, "text_config": {"eos_token_id": [3, 8]}}
     prompts = tokenizer(tmp_path, generation_config={"eos_token_id": [1, 7]}, **others)
-    assert prompts.end_tokens == {1, 3, 5, 6, 7}
+    assert prompts.end_tokens == {1, 3, 5, 6, 7, 8}
     prompts = tokenizer(tmp_path, generation_config={}, **others)
-    assert prompts.end_tokens == {1, 3, 5, 6}  # 1 is the tokenizer's own
+    assert prompts.end_tokens == {1, 3, 5, 6, 8}  # 1 is the tokenizer's own
     assert prompts.context_tokens == 300
 
 
