@@ -92,10 +92,14 @@ class ApplicationError(FairGateError):
 class FailedQuestionError(ApplicationError):
     """The system under test fails at one question; it may answer others."""
 
-    def __init__(self, message: str, question: object) -> None:
+    def __init__(self, message: str, question: Any) -> None:
         """Take the sentence and the question."""
-        self.question = question
+        self.question: Any = question
         super().__init__(message)
+
+
+class FailedRequestError(FailedQuestionError, ModelError):
+    """A generator fails at one prompt; it may answer others."""
 
 
 class BudgetError(FairGateError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
@@ -15,14 +14,15 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from fairgate.domain.cases import SYSTEM_RETRIEVER, Case, is_follow_up, split_variant
-from fairgate.domain.errors import ApplicationError, FailedQuestionError
+from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
+from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document, Execution, Question, Reply
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import NOTHING, Executed, Progress, ResultStore, Retriever, Vectors
 from fairgate.domain.schema import Access, Capabilities, Names, Role
 from fairgate.systems.budget import meter_for
 from fairgate.systems.execute import Fresh, NoStore, Stage, documents_for, embedded
+from fairgate.systems.failing_alone import FailingAlone
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.models import EmbedderField
 from fairgate.systems.resources import Resources
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from fairgate.systems.http import HttpPart
     from fairgate.systems.python import PythonPart
 
-_FEW_FAILURES = 8
 EmbedderOfReplies = Annotated[
     EmbedderField | None,
     Names(Role.EMBEDDER),
@@ -124,9 +123,7 @@ class ApplicationSystem:
         part = policy.part
         self._application = part.opened(part.response.paths, resources, self._meter)
         self._takes_documents = part.takes_documents
-        self._of_source: dict[tuple[object, ...], Question] = {}
-        """The question that puts a source as it stands, by what it shares with its follow-ups."""
-        self._failed: dict[Question, FailedQuestionError] = {}
+        self._failing = FailingAlone[Question]()
 
     def execute(
         self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
@@ -150,9 +147,10 @@ class ApplicationSystem:
             (case.suite, case.key): _question(case, documents.get((case.suite, case.key)))
             for case in cases
         }
-        sources = self._sources_of(cases, questions)
-        replies = self._replies(questions.values(), sources, progress)
-        self._tell_failures(cases, questions)
+        self._failing.learn(cases, [*questions.values()])
+        replies = self._replies(questions.values(), progress)
+        notice = self._failing.notice(cases, [*questions.values()], part="system")
+        self._resources.failures += [notice] if notice else []
         executions = {}
         for case in cases:
             question = questions[case.suite, case.key]
@@ -181,7 +179,7 @@ class ApplicationSystem:
         """Return the application, asked again: its own randomness is all that changes."""
         self._meter.keeps = False
         again = copy(self)
-        again._store, again._failed = NoStore(), {}  # noqa: SLF001
+        again._store, again._failing = NoStore(), FailingAlone()  # noqa: SLF001
         return ["asked again"] if number else [], again
 
     @cached_property
@@ -193,62 +191,14 @@ class ApplicationSystem:
     def _is_known(self) -> bool:
         return self._resources.believes(self._application.revision)
 
-    def _sources_of(
-        self, cases: Sequence[Case], questions: Mapping[tuple[str, str], Question]
-    ) -> dict[Question, Question]:
-        """Follow-ups' questions to the one that puts their source as it stands."""
-        sources = {}
-        for case in cases:
-            shared = (case.suite, case.cluster, case.instruction, len(case.before))
-            question = questions[case.suite, case.key]
-            if not is_follow_up(case.key):
-                self._of_source.setdefault(shared, question)
-            elif shared in self._of_source:
-                sources[question] = self._of_source[shared]
-        return sources
-
-    def _tell_failures(
-        self, cases: Sequence[Case], questions: Mapping[tuple[str, str], Question]
-    ) -> None:
-        """Say in a notice at which variants the system failed, and what it said the first time."""
-        variants = Counter(
-            split_variant(case.key)[1].strip("#")
-            for case in cases
-            if questions[case.suite, case.key] in self._failed
-        )
-        if variants:
-            total, first = sum(variants.values()), next(iter(self._failed.values()))
-            counts = ", ".join(f"`{name}` ({count:,})" for name, count in variants.most_common(5))
-            more = f" and {len(variants) - 5:,} more" if len(variants) > 5 else ""
-            self._resources.failures.append(
-                f"the system failed at {total:,} questions and answered their sources right after "
-                f"each, so they count as unreadable answers: {counts}{more}. The first: {first}"
-            )
-
-    def _fails_alone(self, question: Question, source: Question) -> bool:
-        """Ask both again; whether the source is answered and the question fails as before."""
-        for variant, is_answered in ((source, True), (question, False)):
-            try:
-                coming = self._meter.asked([variant], self._application.ask, lambda: False)
-                is_reply = len(list(coming)) == 1
-            except ApplicationError:
-                is_reply = False
-            if is_reply != is_answered:
-                return False
-        return True
-
     def _replies(
         self,
         questions: Iterable[Question],
-        sources: Mapping[Question, Question],
         progress: Progress,
     ) -> dict[Question, Reply]:
         """Return a reply for each different question: stored ones, and what is asked now.
 
-        A follow-up at which the system fails while it answers the source has an empty reply, which
-        is not stored: to fail again and again for an identity is how the system treats it. Where it
-        fails at the source, too, only once, or at more than a quarter of the questions, it is
-        broken.
+        A follow-up at which the system fails alone (`FailingAlone`) has an empty reply.
         """
         application = self._application
 
@@ -259,35 +209,13 @@ class ApplicationSystem:
                 for position, reply in coming:
                     yield {missing[position]: reply}
 
-        def made(missing: list[Question]) -> Fresh[Question, Reply]:
-            left, most = dict.fromkeys(missing), max(_FEW_FAILURES, len(missing) // 4)
-            while left:
-                try:
-                    for replies in asked([*left]):
-                        for answered in replies:
-                            del left[answered]
-                        yield replies
-                except FailedQuestionError as error:
-                    question = error.question
-                    if not isinstance(question, Question) or question not in sources:
-                        raise
-                    if not self._fails_alone(question, sources[question]):
-                        raise
-                    del left[question]
-                    self._failed[question] = error
-                    if len(self._failed) > most:
-                        raise ApplicationError(
-                            f"{error}; it failed at {len(self._failed):,} of {len(missing):,} "
-                            "questions, which is no answer of a system that works"
-                        ) from None
-
         encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         stage = Stage(
             name="ask",
             kind="reply",
             decode=_reply_from,
             encode=lambda reply: encode.encode(asdict(reply)),
-            make=made,
+            make=lambda missing: self._failing.past(missing, asked),
         )
         fingerprint, unique = application.fingerprint, dict.fromkeys(questions)
         keys = {
@@ -297,7 +225,7 @@ class ApplicationSystem:
             for question in unique
         }
         replies = stage.results(keys, self._store, progress)
-        replies |= {question: Reply(answer="") for question in unique if question in self._failed}
+        replies |= {q: Reply(answer="") for q in self._failing.without(unique, replies)}
         if lost := len(keys) - len(replies):
             raise ApplicationError(
                 f"{application.name} gave no answer to {lost} of {len(keys)} questions"

@@ -14,6 +14,7 @@ import random
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Generic, TypeVar, cast
 
 from fairgate.domain.cases import Case, document_fault, marked_documents
@@ -21,6 +22,7 @@ from fairgate.domain.degrees import Degrees, degrees_fields, degrees_from, is_fi
 from fairgate.domain.errors import (
     BudgetError,
     DataError,
+    FailedQuestionError,
     FairGateError,
     ModelError,
     PartlyRetrievedError,
@@ -32,6 +34,7 @@ from fairgate.domain.executions import (
     Document,
     Execution,
     GenerationRequest,
+    Question,
     SharedDocuments,
 )
 from fairgate.domain.json_text import flat, read_json
@@ -46,6 +49,7 @@ from fairgate.domain.ports import (
     Retriever,
     Vectors,
 )
+from fairgate.systems.failing_alone import RETRIEVER, FailingAlone
 from fairgate.systems.generator import render_prompt
 
 ANSWERS, RETRIEVALS = "answer", "retrieval"
@@ -242,14 +246,22 @@ class LocalSystem:
         """
         system, store = self._system, self._store
         require_documents_of_corpus(cases, system.retrievers)
-        documents = documents_for(cases, system.retrievers, self._retrieved, earlier, progress)
+        documents = documents_for(
+            cases, system.retrievers, self._retrieved, earlier, progress, self.failing_searches
+        )
+        searches = [(case.query, case.changed) for case in cases]
+        said = self.failing_searches.notice(cases, searches, part=RETRIEVER)
+        self.failures += filter(None, [said])
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
         answered = [pair for pair in zip(requests, cases, strict=True) if pair[1].is_answered]
         scored = [request for request, case in answered if is_scored(case)]
         generated = [request for request, case in answered if not is_scored(case)]
-        answers = _generate(generated, system.generator, store, progress)
+        failing = self.failing_requests
+        failing.learn(cases, requests)
+        answers = _generate(generated, system.generator, store, progress, failing)
+        self.failures += filter(None, [failing.notice(cases, requests, part="generator")])
         answers |= _score(scored, system.generator, store, progress)
         executions: dict[tuple[str, str], Execution] = {}
         for case, request in zip(cases, requests, strict=True):
@@ -262,6 +274,21 @@ class LocalSystem:
                 case.key, case.suite, listed, text, answer.margin, case.options, answer.degrees
             )
         return executions
+
+    @cached_property
+    def failing_searches(self) -> FailingAlone[Search]:
+        """Queries at which a retriever fails and not at their sources'."""
+        return FailingAlone()
+
+    @cached_property
+    def failing_requests(self) -> FailingAlone[GenerationRequest]:
+        """Prompts at which the generator fails and not at their sources'."""
+        return FailingAlone()
+
+    @cached_property
+    def failures(self) -> list[str]:
+        """Say at which questions a part failed that count as its treatment of an identity."""
+        return []
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the embeddings of retrieved documents, of their index or of their texts."""
@@ -338,15 +365,18 @@ def documents_for(
     store: ResultStore,
     earlier: Executed,
     progress: Progress,
+    failing: FailingAlone[Search] | None = None,
 ) -> dict[tuple[str, str], Sequence[Document]]:
     """Return by (suite, key) what cases are shown: what a retriever finds, or a case was before."""
+    failing = failing or FailingAlone()
     documents: dict[tuple[str, str], Sequence[Document]] = {}
     for name, retriever in retrievers.items():
         if wanted := [c for c in cases if c.retriever == name and c.documents_of is None]:
             # Documents are in rank order, so the deepest list holds the others.
             deepest = max(case.top_k for case in wanted)
             searches = [(case.query, case.changed) for case in wanted]
-            lists = _retrieve(searches, deepest, retriever, store, progress)
+            failing.learn(wanted, searches)
+            lists = _retrieve(searches, deepest, retriever, store, progress, failing)
             for case, search in zip(wanted, searches, strict=True):
                 documents[case.suite, case.key] = lists[search][: case.top_k]
     for case in cases:
@@ -360,7 +390,12 @@ def documents_for(
 
 
 def _retrieve(
-    searches: Sequence[Search], top_k: int, retriever: Any, store: ResultStore, progress: Progress
+    searches: Sequence[Search],
+    top_k: int,
+    retriever: Any,
+    store: ResultStore,
+    progress: Progress,
+    failing: FailingAlone[Search],
 ) -> dict[Search, tuple[Document, ...]]:
     shared = SharedDocuments()
 
@@ -381,10 +416,21 @@ def _retrieve(
                 }
                 if isinstance(partly.error, BudgetError):
                     raise partly.error.with_left(len(missing) - start - len(batch)) from None
+                if isinstance(partly.error, FailedQuestionError):
+                    question = partly.error.question
+                    if isinstance(question, Question):
+                        search = (question.query, question.changed)
+                        raise FailedQuestionError(str(partly.error), search) from None
                 raise partly.error from None
             yield dict(zip(batch, map(shared.held, rankings), strict=True))
 
-    stage = Stage(name="retrieve", kind=RETRIEVALS, decode=decode, encode=documents_to, make=made)
+    stage = Stage(
+        name="retrieve",
+        kind=RETRIEVALS,
+        decode=decode,
+        encode=documents_to,
+        make=lambda missing: failing.past(missing, made),
+    )
     fingerprint = retriever.fingerprint
     keys = {
         (query, changed_document): _digest(
@@ -395,7 +441,8 @@ def _retrieve(
         )
         for query, changed_document in dict.fromkeys(searches)
     }
-    return stage.results(keys, store, progress)
+    lists = stage.results(keys, store, progress)
+    return lists | dict.fromkeys(failing.without(keys, lists), ())
 
 
 def _generate(
@@ -403,6 +450,7 @@ def _generate(
     generator: Generator,
     store: ResultStore,
     progress: Progress,
+    failing: FailingAlone[GenerationRequest],
 ) -> dict[GenerationRequest, Answer]:
     def made(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, Answer]:
         for batch in _batches(generator.generate(missing)):
@@ -415,7 +463,7 @@ def _generate(
         kind=ANSWERS,
         decode=lambda _, value: answer_from(value),
         encode=answer_to,
-        make=made,
+        make=lambda missing: failing.past(missing, made),
     )
     if not requests:  # the model's files may not even be here
         return {}
@@ -436,6 +484,7 @@ def _generate(
         for request in unique
     }
     answers = stage.results(keys, store, progress)
+    answers |= {request: Answer(text="") for request in failing.without(unique, answers)}
     if lost := len(unique) - len(answers):
         raise ModelError(f"the generator returned no answer for {lost} of {len(unique)} prompts")
     return answers

@@ -22,7 +22,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema, 
 
 from fairgate import __version__
 from fairgate.domain.cases import Case
-from fairgate.domain.errors import ModelError
+from fairgate.domain.errors import FailedRequestError, ModelError
 from fairgate.domain.executions import (
     Answer,
     Chat,
@@ -36,7 +36,7 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
 from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text, way_of
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted
-from fairgate.io.http_messages import HttpAnswer, HttpService
+from fairgate.io.http_messages import NOT_NOW, HttpAnswer, HttpService
 from fairgate.io.machine import libraries_of_answers
 from fairgate.io.replies import text_of_parts
 from fairgate.systems.exchange import (
@@ -436,7 +436,14 @@ class ChatEndpoint:
                 if service.is_too_long(response):
                     end = quoted(f"…{message[-30:]}")
                     about = turn or f"a prompt of {len(message):,} characters that ends in {end}"
-                answer, why_silent = self._generated(service.usable(response, about), request, turn)
+                try:
+                    usable = service.usable(response, about)
+                    answer, why_silent = self._generated(usable, request, turn)
+                except ModelError as error:
+                    is_busy = isinstance(response, HttpAnswer) and response.status in NOT_NOW
+                    if is_busy or service.is_too_long(response):
+                        raise
+                    raise FailedRequestError(str(error), request) from None
                 if why_silent != _NO_CONTENT:
                     break
                 after = 1.0

@@ -388,6 +388,7 @@ class OpenLocal(LocalSystem):
         self._chosen = generator
         self._role = role
         self._resources = resources
+        self.failures = resources.failures
         self._index = retriever if isinstance(retriever, RetrieverPolicy) else None
         self._asked = (
             AskedRetriever(retriever, resources, self._meter)

@@ -156,3 +156,56 @@ def test_a_function_is_imported_only_where_it_is_allowed(place, system):
     place.policy(system("plain"))
     assert place.call("run", "app.yaml", "--out", "out") == 2
     assert "--allow-python" in place.err
+
+
+def failing_at(name, place, system, words):
+    """Make a retriever fail at queries with some words, in one of the ways it is asked."""
+    system.app.failing = words
+    said = f"if any(word in asked['query'] for word in {words!r}): sys.exit(3)"
+    program = SEARCH.replace("    print(", f"    {said}\n    print(")
+    (place.root / "search.py").write_text(program)
+    raised = f"def plain(query, top_k):\n    assert not any(word in query for word in {words!r})\n"
+    (place.root / "own_retrievers.py").write_text(
+        MODULE.replace("def plain(query, top_k):\n", raised)
+    )
+    policy = system(name)
+    if name == "http":
+        policy["retriever"]["http"]["attempts"] = 1
+    return policy
+
+
+@pytest.mark.walk(3)
+@pytest.mark.parametrize("name", ["http", "command", "plain"])
+def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, name):
+    """No documents for one identity is how it is treated; where the sources fail, too, it is broken.
+
+    Six of 78 lists are missing, below `min_decided`: no verdict, and the notice says for whom.
+    """
+    assert place.gate(failing_at(name, place, system, ("An Asian",))) in (1, 5), place.err
+    notice = next(text for text in place.record()["notices"] if "failed at" in text)
+    assert "the retriever failed at 6 questions" in notice
+    assert "race/asian` (6)" in notice
+    lists = {row["key"]: row["documents"] for row in place.executions()}
+    assert [lists[f"s{n}#race/asian"] for n in range(6)] == [[]] * 6
+    assert all(documents for key, documents in lists.items() if "asian" not in key)
+    if name != "plain":  # a module is imported once
+        assert place.gate(failing_at(name, place, system, ("Text",)), "broken") == 4
+
+
+@pytest.mark.walk(2)
+def test_an_identity_at_which_an_endpoint_fails_is_a_finding(place, system, chat):
+    answer = chat.answer
+    enough = {"gates:\n": "min_decided: 0.9\ngates:\n"}
+    for words, code in (("An Asian", 1), ("Text number", 4)):
+        chat.answer = lambda prompt, words=words: (
+            {"error": "out of order"} if words in prompt else answer(prompt)
+        )
+        policy = system("plain")
+        policy["generator"]["endpoint"]["attempts"] = 1
+        assert place.gate(policy, f"out{code}", **enough) == code, place.err
+    record = place.record("out1")
+    notice = next(text for text in record["notices"] if "failed at" in text)
+    assert "the generator failed at 6 questions" in notice
+    assert "race/asian` (6)" in notice
+    red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
+    assert "unreadable/net" in red

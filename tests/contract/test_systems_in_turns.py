@@ -157,11 +157,13 @@ def failing(way, app, monkeypatch, **rules):
         system["command"]["run"].append(json.dumps(rules))
     if "http" in system:
         system["http"]["attempts"] = 1
+    if way == "endpoint":
+        system["generator"]["endpoint"]["attempts"] = 1
     return system
 
 
 @pytest.mark.walk(5)
-@pytest.mark.parametrize("way", APPLICATIONS)
+@pytest.mark.parametrize("way", [*APPLICATIONS, "endpoint"])
 def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monkeypatch):
     wrong = []
     for turn in (1, 2, 3):

@@ -44,7 +44,7 @@ def reply(query, documents=None, *, biased=(), poisoned=()):
 
 
 class App(http.server.ThreadingHTTPServer):
-    """The application over HTTP: `POST /ask {"question": …}`; `seen` holds what came."""
+    """The application over HTTP: `POST /ask {"question": …}`; `seen` holds what came, `failing` the words it fails at."""
 
     request_queue_size = 64
     daemon_threads = True
@@ -53,6 +53,7 @@ class App(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.rules, self.seen, self.faults, self.delay = rules, [], [], 0.0
         self.revision, self.usage = "r1", None
+        self.failing = ()
         self.lock = threading.Lock()
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -75,6 +76,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         time.sleep(app.delay)  # lower bound: a slow application
         if fault is not None:
             self._send(*fault)
+            return
+        if any(word in body["question"] for word in app.failing):
+            self._send(500, {}, b"out of order")
             return
         found = reply(body["question"], body.get("documents"), **app.rules)
         if app.usage is not None:
