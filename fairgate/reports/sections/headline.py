@@ -46,6 +46,10 @@ class Count:
 
 def headline(material: Material, rule: RuleResult) -> Words:
     """Return the sentence of a rule's value without its full stop: for whom, and how often."""
+    return [*_sentence(material, rule), *_odd_name(material, rule)]
+
+
+def _sentence(material: Material, rule: RuleResult) -> Words:
     metric = BY_ID.get(rule.metric)
     if metric is not None and metric.compares_terms:
         finding = affected.differing(material.result, rule)
@@ -56,6 +60,33 @@ def headline(material: Material, rule: RuleResult) -> Words:
         if count is not None:
             return _counted(material, rule, metric, count)
     return _valued(material, rule, metric)
+
+
+def _odd_name(material: Material, rule: RuleResult) -> Words:
+    """Say that one name makes at least half of what is said of its group; nothing elsewhere."""
+    differing = affected.differing(material.result, rule)
+    findings = [differing] if differing is not None else material.result.identities
+    said_of = rule.where.get("term") or (
+        affected.singled_out(differing).term if differing is not None else ""
+    )
+    terms = [
+        term
+        for finding in findings
+        if finding.suite == rule.suite
+        for term in finding.terms
+        if term.term == said_of and term.without is not None
+    ]
+    if not terms or terms[0].without is None:
+        return []
+    key, left = terms[0].without
+    if abs(left) > abs(terms[0].difference) / 2:
+        return []
+    units = material.result.given.plan.units_of(rule.suite)
+    person = next(
+        (unit.names["noun_phrase"] for unit in units if unit.dimensions.get("name") == key), key
+    )
+    points = figure(f"{100 * left:+.1f} points".replace("-", "\N{MINUS SIGN}"))
+    return ["; without ", name(person, Tone.STRONG), ", the group differs by ", points]
 
 
 def counted(
