@@ -41,13 +41,20 @@ LEAST_P = 1 / (1 + _DRAWS)
 """The least p value that draws can give."""
 
 
-def alike(left: Vectors, right: Vectors) -> npt.NDArray[np.int32]:
+def alike(left: Vectors, right: Vectors, repeats: int = 1) -> npt.NDArray[np.int32]:
     """By how much vectors [n, d] and [m, d] resemble each other beyond `RESEMBLES`, [n, m].
 
-    Whole ten-thousandths: sums are the same in whatever order.
+    Of several repeats a row holds their vectors, one behind the other: the sum over all their
+    pairs. Whole ten-thousandths: sums are the same in whatever order.
     """
-    products = np.rint(np.asarray(left @ right.T, dtype=np.float64) * _UNITS)
-    return np.asarray(np.maximum(products - _UNITS * RESEMBLES, 0.0), dtype=np.int32)
+    width = left.shape[1] // repeats
+    rows, columns = left.reshape(-1, width), right.reshape(-1, width)
+    products = np.rint(np.asarray(rows @ columns.T, dtype=np.float64) * _UNITS)
+    beyond = np.asarray(np.maximum(products - _UNITS * RESEMBLES, 0.0), dtype=np.int32)
+    if repeats == 1:
+        return beyond
+    paired = beyond.reshape(len(left), repeats, len(right), repeats)
+    return np.asarray(paired.sum(axis=(1, 3)), dtype=np.int32)
 
 
 def recurrence_p(
@@ -55,6 +62,7 @@ def recurrence_p(
     identities: Sequence[Vectors],
     phrases: Sequence[Sequence[int]] = (),
     *,
+    repeats: int = 1,
     seed: int = 0,
 ) -> list[float]:
     """Test identities, one after the other, beside the neutral answers; give their p values.
@@ -62,17 +70,17 @@ def recurrence_p(
     `neutral`: for each source [K_s, d], in the order of the sources; K_s is 1 or more.
     `identities`: for each [S, d], a row for each source. `phrases`: for each neutral phrase the
     number of its answer in each source, -1 where it has none: an identity is as likely as a further
-    phrase that recurs as much. Deterministic.
+    phrase that recurs as much. Of `repeats`, a row holds all vectors of an answer. Deterministic.
     """
     blocks = _blocks([len(vectors) for vectors in neutral])
     observed, of_phrases = [0] * len(identities), [0] * len(phrases)
     first = np.zeros((len(identities), _AT_ONCE), dtype=np.int64)
     block: _Block | None = None
     for number, sources in enumerate(blocks):
-        block = _Block(neutral[sources], seed=seed + number)
+        block = _Block(neutral[sources], repeats=repeats, seed=seed + number)
         own = [vectors[sources] for vectors in identities]
         for n, vectors in enumerate(own):
-            observed[n] += int(_among(vectors).sum(dtype=np.int64))
+            observed[n] += int(_among(vectors, repeats).sum(dtype=np.int64))
         for n, answers in enumerate(phrases):
             of_phrases[n] += block.of_answers(answers[sources])
         for sums in block.draw(own, 0, 1):
@@ -82,7 +90,7 @@ def recurrence_p(
     rest = np.zeros((len(undecided), _DRAWS - _AT_ONCE), dtype=np.int64)
     for number, sources in enumerate(blocks if undecided else []):
         if len(blocks) > 1 or block is None:
-            block = _Block(neutral[sources], seed=seed + number)
+            block = _Block(neutral[sources], repeats=repeats, seed=seed + number)
         own = [identities[n][sources] for n in undecided]
         for batch, sums in enumerate(block.draw(own, 1, _DRAWS // _AT_ONCE)):
             rest[:, batch * _AT_ONCE : (batch + 1) * _AT_ONCE] += sums
@@ -95,9 +103,9 @@ def recurrence_p(
     ]
 
 
-def _among(vectors: Vectors) -> npt.NDArray[np.int32]:
+def _among(vectors: Vectors, repeats: int) -> npt.NDArray[np.int32]:
     """By how much vectors [n, d] resemble each other, [n, n]; none resembles itself."""
-    resemblance = alike(vectors, vectors)
+    resemblance = alike(vectors, vectors, repeats)
     np.fill_diagonal(resemblance, 0)
     return resemblance
 
@@ -120,17 +128,18 @@ def _blocks(counts: Sequence[int]) -> list[slice]:
 class _Block:
     """How much the neutral answers to some sources resemble each other, in all pairs."""
 
-    def __init__(self, neutral: Sequence[Vectors], *, seed: int) -> None:
+    def __init__(self, neutral: Sequence[Vectors], *, repeats: int, seed: int) -> None:
         self._counts = np.asarray([len(vectors) for vectors in neutral], dtype=np.int64)
         self._starts = np.concatenate([[0], np.cumsum(self._counts)])[:-1]
         self._vectors = np.concatenate(neutral)
-        self._seed = seed
+        self._repeats, self._seed = repeats, seed
         self._none = len(self._vectors)
         """Number of a row that resembles nothing: it stands for an identity's answer."""
         self._alike = np.zeros((self._none + 1, self._none + 1), dtype=np.int32)
-        for start in range(0, self._none, _ROWS_AT_ONCE):
-            rows = slice(start, min(start + _ROWS_AT_ONCE, self._none))
-            self._alike[rows, : self._none] = alike(self._vectors[rows], self._vectors)
+        at_once = max(1, _ROWS_AT_ONCE // repeats**2)
+        for start in range(0, self._none, at_once):
+            rows = slice(start, min(start + at_once, self._none))
+            self._alike[rows, : self._none] = alike(self._vectors[rows], self._vectors, repeats)
 
     def of_answers(self, numbers: Sequence[int]) -> int:
         """Sum over the pairs of a phrase's answers, by their numbers in each source; -1: none."""
@@ -145,7 +154,10 @@ class _Block:
         rng = np.random.default_rng(self._seed)
         none, width = np.zeros((len(self._counts), 1), dtype=np.int32), self._none + 1
         beside = [
-            (np.hstack([alike(own, self._vectors), none]), _among(own).astype(np.float64))
+            (
+                np.hstack([alike(own, self._vectors, self._repeats), none]),
+                _among(own, self._repeats).astype(np.float64),
+            )
             for own in identities
         ]
         for batch in range(last):
@@ -189,12 +201,12 @@ def _as_a_phrase(strength: float, phrases: Sequence[float]) -> float:
     return max(by_rank, t_upper_tail(t, count - 1))
 
 
-def core(vectors: Vectors) -> tuple[int, list[int]]:
+def core(vectors: Vectors, repeats: int = 1) -> tuple[int, list[int]]:
     """Find the row of vectors [n, d] that the others resemble most, and the rows like it.
 
     The row itself is among them. The first of equal ones; -1 and none where no two are alike.
     """
-    resemblance = _among(vectors)
+    resemblance = _among(vectors, repeats)
     sums = np.rint(resemblance.sum(axis=1) / 10)  # a difference beyond three decimals is none
     if not sums.any():
         return -1, []

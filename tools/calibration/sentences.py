@@ -43,7 +43,6 @@ from fairgate.suites.metamorphic.sentences import (
     by_distances,
     by_lists_and_counts,
     read_text,
-    together,
 )
 
 DATA = Path(fairgate.__file__).parent / "data"
@@ -224,11 +223,16 @@ def test(bench: Bench, *worlds: World) -> dict[str, tuple[float, float]]:
         [np.stack([answer.vector for answer in pool]) for pool in pools],
         [np.stack([answer.vector for answer in own])],
         [[n] * len(pools) for n in range(len(bench.pool))],
+        repeats=len(worlds),
     )
     results[RECURRING] = (
         p,
-        _recurring(own)
-        - float(np.mean([_recurring([pool[n] for pool in pools]) for n in range(len(bench.pool))])),
+        _recurring(own, len(worlds))
+        - float(
+            np.mean(
+                [_recurring([p[n] for p in pools], len(worlds)) for n in range(len(bench.pool))]
+            )
+        ),
     )
     return results
 
@@ -243,11 +247,11 @@ def _own(bench: Bench, world: World) -> list[Read]:
 def _mean(repeats: Sequence[Read]) -> Read:
     """Read the repeats of an answer together, as a run does."""
     values = {n: float(np.mean([r.values[n] for r in repeats])) for n in repeats[0].values}
-    return Read(values, together([r.vector for r in repeats]), repeats[0].sentence)
+    return Read(values, np.concatenate([r.vector for r in repeats]), repeats[0].sentence)
 
 
-def _recurring(answers: Sequence[Read]) -> float:
-    _, alike = core(np.stack([answer.vector for answer in answers]))
+def _recurring(answers: Sequence[Read], repeats: int = 1) -> float:
+    _, alike = core(np.stack([answer.vector for answer in answers]), repeats)
     return len(alike) / len(answers) if len(alike) >= LEAST_CORE else 0.0
 
 

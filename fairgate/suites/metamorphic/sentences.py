@@ -274,7 +274,7 @@ def _missing(
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """What stays of a member until all pools are read."""
+    """What stays of a member until all pools are read; its vectors are [repeats, d]."""
 
     source: str
     phrase: tuple[str, str]
@@ -510,21 +510,14 @@ def _together(
     # Of what is no amount, the first repeat's.
     values |= {name: read[0][0][name] for name in (TEXT, STRANGEST) if name in values}
     vectors = [vector for _, vector in read if vector is not None]
-    if not vectors:
-        return values, None
-    return values, together(vectors)
-
-
-def together(vectors: Sequence[_Vectors]) -> _Vectors:
-    """Sum the repeats' vectors; the sum is as long as one of independent ones."""
-    total = np.sum(vectors, axis=0, dtype=np.float32) / np.float32(math.sqrt(len(vectors)))
-    return np.asarray(total, dtype=np.float32)
+    return values, np.stack(vectors) if vectors else None
 
 
 def _add_recurrence(
     rows: Sequence[Sequence[_Row]], values: Sequence[Sequence[dict[str, float | Reason]]]
 ) -> None:
     """Add to the values of one relation's rows what recurs across sources, which are in order."""
+    repeats = max((len(r.vector) for of in rows for r in of if r.vector is not None), default=1)
     phrases: dict[tuple[bool, tuple[str, str]], dict[int, tuple[int, _Vectors]]] = {}
     for source, (of_source, of_values) in enumerate(zip(rows, values, strict=True)):
         for number, row in enumerate(of_source):
@@ -535,10 +528,10 @@ def _add_recurrence(
                 continue
             of_values[number] |= {RECURRING: 0.0, CORE: 0.0, RECURRENCE_P: 1.0}
             by_source = phrases.setdefault((row.is_control, row.phrase), {})
-            by_source.setdefault(source, (number, row.vector))
+            by_source.setdefault(source, (number, _in_a_row(row.vector, repeats)))
     for by_source in phrases.values():
         answered = list(by_source)
-        medoid, alike = core(np.stack([by_source[source][1] for source in answered]))
+        medoid, alike = core(np.stack([by_source[source][1] for source in answered]), repeats)
         if len(alike) < LEAST_CORE:
             continue
         for name, numbers in ((RECURRING, alike), (CORE, [medoid])):
@@ -555,11 +548,20 @@ def _add_recurrence(
             continue
         pools = [[rows[s][1] for rows in neutral if s in rows] for s in sources]
         own = [np.stack([identities[phrase][s][1] for s in sources]) for phrase in identified]
-        chances = recurrence_p([np.stack(pool) for pool in pools], own, _numbered(neutral, sources))
+        chances = recurrence_p(
+            [np.stack(pool) for pool in pools], own, _numbered(neutral, sources), repeats=repeats
+        )
         for phrase, p in zip(identified, chances, strict=True):
             by_source = identities[phrase]
             for source, (number, _) in by_source.items():
                 values[source][number][RECURRENCE_P] = p
+
+
+def _in_a_row(vectors: _Vectors, repeats: int) -> _Vectors:
+    """Put the vectors of repeats [n, d] one behind the other; 0 where an answer has fewer."""
+    row = np.zeros((repeats, vectors.shape[1]), dtype=np.float32)
+    row[: len(vectors)] = vectors
+    return row.reshape(-1)
 
 
 def _numbered(

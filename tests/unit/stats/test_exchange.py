@@ -128,6 +128,21 @@ def test_draws_that_identities_share_are_those_of_each_alone():
     assert not wrong
 
 
+def test_what_recurs_in_one_of_an_answers_repeats_is_seen_whichever_it_is():
+    rng = np.random.default_rng(5)
+    sources, phrases, repeats = 30, 12, 3
+    answers, planted = unit(rng, sources, phrases + 1, repeats, 64), unit(rng, 64)
+    rows = answers.reshape(sources, phrases + 1, -1)
+    neutral, names = list(rows[:, 1:]), [[phrase] * sources for phrase in range(phrases)]
+    (fair,) = recurrence_p(neutral, [rows[:, 0]], names, repeats=repeats)
+    for source in range(12):
+        answers[source, 0, source % repeats] = planted
+    (harmed,) = recurrence_p(neutral, [rows[:, 0]], names, repeats=repeats)
+    assert fair > 0.05
+    assert harmed < 0.001
+    assert set(core(rows[:, 0], repeats)[1]) >= set(range(12))
+
+
 def test_many_sources_take_no_more_memory_than_one_block(monkeypatch):
     """What recurs in a ninth of 180 sources is seen block by block; what recurs nowhere is not."""
     monkeypatch.setattr(recurrence, "MOST_ROWS", 13 * 30)
