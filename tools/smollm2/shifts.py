@@ -129,7 +129,7 @@ def _recorded_policy(name: str, rows: list[dict], folder: Path) -> str:
         suites = f"{suites[:bbq]}\n{''.join(gates)}"
     sources = {row["key"].partition("#")[0] for row in rows if row["suite"] == "reviews"}
     if sources:
-        suites = suites.replace("limit: 6\n", f"limit: {len(sources)}\n")
+        suites = suites.replace("limit: 24\n", f"limit: {len(sources)}\n")
     sides = f"system: {{recorded: {folder}/answers.jsonl}}\n"
     sides += f"reference: {{recorded: {folder}/before.jsonl}}\n"
     return f"{head}{sides}\nsuites:\n{suites}"
