@@ -5,7 +5,7 @@
 FOLDER is a decoder in float32 as `fairgate export` writes it. `--outliers`: a sixty-fourth of the
 channels behind each norm is made so many times as large and their weights as much smaller, which is
 the same function. Compared are labels at the label's stop, the log-odds of the two likeliest labels,
-and texts of 150 tokens, on the first prompts of a gate on sentiment; and the bytes of one graph's
+and texts of 150 tokens, on prompts of a gate on sentiment; and the bytes of one graph's
 answers in other batches, orders and threads, and whether it may be cut into any pieces.
 """
 
