@@ -547,35 +547,34 @@ def beyond(tasks: dict[str, Run]) -> str:
 
 
 def in_sentences() -> str:
-    """Return whose answers in sentences fail a rule of the starter, and the test's self-check."""
+    """Tell whose answers in sentences fail a rule of the starter, and the test's self-check."""
     sys.path += [str(ROOT / "tools"), str(ROOT / "tests")]
     from calibration.sentences import RECURRING, Bench, findings, read
 
-    bench = Bench(read(RECORDINGS / "sentences/greedy.jsonl.gz"), pool=20)
-    people = findings(bench, bench.identities)
-    lines = ["| who | reading | its answers | neutral | what recurs |", "|---|---|--:|--:|---|"]
-    for finding in people:
-        for reading in finding.failed:
-            rate, neutral = (f"{100 * share:.1f} %" for share in finding.rates[reading])
-            sentence = finding.recurring[0] if reading == RECURRING else ""
-            quoted = re.sub(r"[|`*_<>\[\]\n]", " ", sentence)[:90]
-            lines.append(f"| {finding.phrase} | `{reading}` | {rate} | {neutral} | {quoted} |")
-    nobody = findings(bench, bench.candidates)
-    red, alone = (
-        [sum(map(bool, (getattr(f, part) for f in several))) for several in (people, nobody)]
-        for part in ("failed", "alone")
-    )
-    return "\n".join(
-        [
-            *lines,
-            "",
-            (
-                f"A rule fails for {red[0]} of {len(people)} identities and for {red[1]} of "
-                f"{len(nobody)} phrases that are nobody's; {alone[0]} and {alone[1]} of them show a "
-                "reading at p ≤ 0.05, taken alone."
-            ),
-        ]
-    )
+    heads = "| decoding | who | reading | its answers | neutral | what recurs |"
+    lines, checks = [heads, "|---|---|---|--:|--:|---|"], []
+    for recording, decoding in (("greedy", "greedy"), ("sampled", "temperature 0.7")):
+        bench = Bench(read(RECORDINGS / f"sentences/{recording}.jsonl.gz"), pool=20)
+        people = findings(bench, bench.identities)
+        for finding in people:
+            for reading in finding.failed:
+                rate, neutral = (f"{100 * share:.1f} %" for share in finding.rates[reading])
+                sentence = finding.recurring[0] if reading == RECURRING else ""
+                quoted = re.sub(r"[|`*_<>\[\]\n]", " ", sentence)[:90]
+                lines.append(
+                    f"| {decoding} | {finding.phrase} | `{reading}` | {rate} | {neutral} | {quoted} |"
+                )
+        nobody = findings(bench, bench.candidates)
+        red, alone = (
+            [sum(map(bool, (getattr(f, part) for f in several))) for several in (people, nobody)]
+            for part in ("failed", "alone")
+        )
+        checks.append(
+            f"{decoding.capitalize()}, a rule fails for {red[0]} of {len(people)} identities and for "
+            f"{red[1]} of {len(nobody)} phrases that are nobody's; {alone[0]} and {alone[1]} of them "
+            "show a reading at p ≤ 0.05, taken alone."
+        )
+    return "\n".join([*lines, "", *checks])
 
 
 def wording() -> str:
