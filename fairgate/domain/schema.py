@@ -366,8 +366,8 @@ class JudgeModel(NamesOutside):
     shows: Literal["pair", "follow-up"] = Field(
         default="pair",
         description="What of MR1 to MR7 and of judged tasks is shown: both prompts and responses, "
-        "or the follow-up's alone, with which P4 compares them (its judges were more precise so, "
-        ".74 beside .58, and found fewer, .40 beside .83). A record holds for one of the two.",
+        "or the follow-up's alone, as in Meta-Fair's comparison, where judges were more precise so "
+        "(.74 beside .58) and found fewer (.40 beside .83). A record holds for one of the two.",
     )
 
     @property

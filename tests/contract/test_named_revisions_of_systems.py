@@ -56,7 +56,7 @@ def ways(code, start, http_system, monkeypatch, tmp_path_factory):
     import sys
 
     folder = tmp_path_factory.mktemp("outside")
-    log, module = folder / "asked.log", f"counting_{id(folder)}"  # a module is imported once
+    log, module = folder / "asked.log", f"counting_{folder.name}"  # a module is imported once
     (folder / f"{module}.py").write_text(COUNTING.format(paths=sys.path, log=str(log)))
     monkeypatch.syspath_prepend(str(folder))
     app = start()

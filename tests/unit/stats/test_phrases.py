@@ -242,7 +242,9 @@ def test_the_least_harm_that_is_told_is_told_nine_times_of_ten(noise, members):
     told = []
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        effects = rng.normal(0, apart, members + phrases) + [least] * members + [0] * phrases
+        effects = rng.normal(0, apart, members + phrases) + np.repeat(
+            [least, 0], [members, phrases]
+        )
         values = effects + rng.normal(0, residual, (sources, members + phrases))
         values[:, :members] += rng.normal(0, excess, (sources, 1))
         told.append(contrast(values[:, :members], values[:, members:]).p_value <= level)
