@@ -167,7 +167,7 @@ class Later:
 
 
 def facts(part: BaseModel, exclude: Iterable[str] = ()) -> dict[str, Any]:
-    """Return what a part of a policy says, for fingerprints and for what must match.
+    """Return the stated fields of a part of a policy, for fingerprints and for what must match.
 
     Fields that are marked as `Later` are left out at their default: adding one keeps the
     fingerprints, stored results and baselines of policies without it.

@@ -90,7 +90,7 @@ class HttpAnswer:
 
     @property
     def is_unpaid(self) -> bool:
-        """Return whether what the account may use is used up, so that no pause helps."""
+        """Return whether the account's quota or credit is used up, so that no pause helps."""
         if self.status // 100 != 4:
             return False
         words = self.body[:2000].decode("utf-8", "replace")

@@ -100,7 +100,7 @@ class Materials(Protocol):
         ...
 
     def entailment(self, named: EntailmentPolicy) -> Entailment | None:
-        """Return what tells whether one text follows from another."""
+        """Return the model that tells whether one text follows from another."""
         ...
 
     def sources(

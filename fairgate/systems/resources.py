@@ -58,7 +58,7 @@ class Resources:
         self.questions: Callable[[], str] = str
         """Returns the hash of the run's questions; empty where they are not all of a plan's."""
         self.cases: Callable[[], Sequence[Case]] = tuple
-        """Returns what the run asks at first."""
+        """Returns the cases of the plan."""
         self.not_code: Collection[Path] = ()
         """Files of the checkout whose changes leave the system as it is, by resolved path."""
         self.reuses = False

@@ -85,7 +85,7 @@ class StoreSearch(Strict):
 
     @abstractmethod
     def opened(self, queries: Callable[[], Embedder]) -> VectorSearch:
-        """Return what asks the store; nothing is asked yet. `queries` gives what embeds them."""
+        """Return the store's client; nothing is asked yet. `queries` gives what embeds them."""
 
 
 class VectorSearch(ABC):

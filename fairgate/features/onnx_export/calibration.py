@@ -26,7 +26,7 @@ def packaged_prompts() -> list[dict[str, Any]]:
 
 
 def sample_activations(folder: ModelFolder) -> ActivationRows:
-    """Return what a folder's float32 graph multiplies with stored weights, for tokens of prompts.
+    """Return the activations that a float32 graph multiplies with weights, for tokens of prompts.
 
     A prompt's first token is left out: models put numbers of a thousand times the others' size
     there (Xiao et al., Efficient Streaming Language Models with Attention Sinks, ICLR 2024), beside

@@ -59,7 +59,7 @@ def _quotes(relation: MetamorphicRelation, source: Source) -> bool:
 
 
 def words_of_identities(group: PerturbationSet) -> re.Pattern[str] | None:
-    """Return what finds the words of a set's identities in a text; None for names and controls.
+    """Return the pattern of the words of a set's identities in a text; None for names and controls.
 
     Singular and plural, and where the set has a noun of a gender further nouns of genders.
     """

@@ -235,7 +235,7 @@ class MetamorphicSuite(Suite):
         return bool(self.asked_of_judge(relation))
 
     def asked_of_judge(self, relation: MetamorphicRelation) -> str:
-        """Return what judges are told about a relation's pairs; empty where none is asked."""
+        """Return the judges' instruction for a relation's pairs; empty where none is asked."""
         judge = self.setup.judge
         return judge_instruction(
             relation,
