@@ -185,14 +185,45 @@ class Progress:
 SILENT = Progress()
 
 
-@dataclass
-class Staged(Progress):
+class PassedOn(Progress):
+    """Progress that another one receives, too; what adds something to it overrides a method."""
+
+    def __init__(self, inner: Progress) -> None:
+        """Take the one that receives everything."""
+        self._inner = inner
+
+    def start(self, stage: str, total: int, cached: int) -> None:
+        """Pass on."""
+        self._inner.start(stage, total, cached)
+
+    def advance(self, steps: int) -> None:
+        """Pass on."""
+        self._inner.advance(steps)
+
+    def generated(self, tokens: int) -> None:
+        """Pass on."""
+        self._inner.generated(tokens)
+
+    def finish(self) -> None:
+        """Pass on."""
+        self._inner.finish()
+
+    def note(self, text: str) -> None:
+        """Pass on."""
+        self._inner.note(text)
+
+    def part(self, name: str) -> AbstractContextManager[None]:
+        """Pass on."""
+        return self._inner.part(name)
+
+
+class Staged(PassedOn):
     """Progress of a part of a run: its stages are named after it."""
 
-    _inner: Progress
-    _part: str
-    _price: str = ""
-    """What the part costs, told once."""
+    def __init__(self, inner: Progress, part: str, price: str = "") -> None:
+        """Take the part's name, and what it costs, which is told once."""
+        super().__init__(inner)
+        self._part, self._price = part, price
 
     def start(self, stage: str, total: int, cached: int) -> None:
         """Begin a stage of the part: `attribution: generate`; the first with work tells the price.
@@ -203,18 +234,6 @@ class Staged(Progress):
             self.note(self._price)
             self._price = ""
         self._inner.start(f"{self._part}: {stage}", total, cached)
-
-    def advance(self, steps: int) -> None:
-        """Count steps as done."""
-        self._inner.advance(steps)
-
-    def generated(self, tokens: int) -> None:
-        """Count tokens of fresh answers."""
-        self._inner.generated(tokens)
-
-    def finish(self) -> None:
-        """End the stage."""
-        self._inner.finish()
 
     def note(self, text: str) -> None:
         """Pass the words on, after the name of the part."""

@@ -128,17 +128,17 @@ def _metrics_of(loaded: LoadedPolicy) -> dict[str, list[str]]:
     return metrics
 
 
-def _flat_power(told: SuitePower) -> dict[str, Any]:
+def _flat_power(suite_power: SuitePower) -> dict[str, Any]:
     return {
-        "suite": told.noise.suite,
-        "metric": told.noise.metric,
-        "origin": told.noise.origin,
-        "identities": told.identities,
-        "phrases": told.phrases,
+        "suite": suite_power.noise.suite,
+        "metric": suite_power.noise.metric,
+        "origin": suite_power.noise.origin,
+        "identities": suite_power.identities,
+        "phrases": suite_power.phrases,
         "designs": [
             {"sources": design.sources, "questions": design.questions}
             | {group.value: round(least, 4) for group, least in design.least.items()}
-            for design in told.designs
+            for design in suite_power.designs
         ],
     }
 
@@ -149,21 +149,21 @@ def wording_lines(powers: Sequence[SuitePower], seconds: float | None) -> Iterat
         f"Beside neutral wording, harm is told {10 * POWER:.0f} times of 10 from so many points "
         "on; a rule's limit comes on top:"
     )
-    for told in powers:
-        noise = told.noise
+    for suite_power in powers:
+        noise = suite_power.noise
         yield ""
         yield (
-            f"{noise.metric} in suite {plain(noise.suite)}, {told.identities} identities beside "
-            f"{told.phrases} neutral phrases"
+            f"{noise.metric} in suite {plain(noise.suite)}, {suite_power.identities} identities "
+            f"beside {suite_power.phrases} neutral phrases"
         )
         header = "".join(f"{group.value:>15}" for group in Group)
         yield f"  {'sources':>9}{'questions':>11}{'minutes':>9}{header}"
-        for number, design in enumerate(told.designs):
+        for number, design in enumerate(suite_power.designs):
             minutes = "" if seconds is None else f"{design.questions * seconds / 60:,.1f}"
             least = "".join(f"{_points(design.least[group]):>15}" for group in Group)
             now = " now" if not number else ""
             yield f"  {design.sources:>9,}{design.questions:>11,}{minutes:>9}{least}{now}"
-    if any(told.noise.origin == "assumed" for told in powers):
+    if any(suite_power.noise.origin == "assumed" for suite_power in powers):
         yield ""
         yield (
             "Nothing is known yet about how answers of this system vary: assumed is what a small "

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
-
 from fairgate.domain.outcomes import Origin
-from fairgate.domain.ports import Progress
+from fairgate.domain.ports import PassedOn, Progress
 
 _MOST = 10**9
 _ANSWERING = ("ask", "generate")
@@ -14,12 +12,12 @@ _OTHERS = frozenset({"judge", "reference"})
 """Parts in which others than the system under test answer."""
 
 
-class Counted(Progress):
+class Counted(PassedOn):
     """Progress of a run that counts where the system's answers come from."""
 
     def __init__(self, inner: Progress) -> None:
-        """Pass everything on."""
-        self._inner = inner
+        """Begin with none."""
+        super().__init__(inner)
         self.answers = self.stored = 0
 
     def start(self, stage: str, total: int, cached: int) -> None:
@@ -28,27 +26,7 @@ class Counted(Progress):
         if name in _ANSWERING and _OTHERS.isdisjoint(parts):
             self.answers += total
             self.stored += cached
-        self._inner.start(stage, total, cached)
-
-    def advance(self, steps: int) -> None:
-        """Pass on."""
-        self._inner.advance(steps)
-
-    def generated(self, tokens: int) -> None:
-        """Pass on."""
-        self._inner.generated(tokens)
-
-    def finish(self) -> None:
-        """Pass on."""
-        self._inner.finish()
-
-    def note(self, text: str) -> None:
-        """Pass on."""
-        self._inner.note(text)
-
-    def part(self, name: str) -> AbstractContextManager[None]:
-        """Pass on."""
-        return self._inner.part(name)
+        super().start(stage, total, cached)
 
 
 def read_origin(record: object) -> Origin | None:

@@ -129,8 +129,8 @@ def mean_noise(measured: Sequence[WordingNoise]) -> WordingNoise:
 def noise_record(noise: WordingNoise) -> dict[str, Any]:
     """Give what a burn-in file holds of it."""
     groups = {
-        group.value: {name: round(getattr(one, name), 6) for name in _PARTS}
-        for group, one in noise.groups.items()
+        group.value: {name: round(getattr(parts, name), 6) for name in _PARTS}
+        for group, parts in noise.groups.items()
     }
     return {"suite": noise.suite, "metric": noise.metric, "groups": groups}
 
@@ -177,7 +177,7 @@ def suite_powers(
 
     What is measured counts, of several the last; where nothing is, a small model's noise.
     """
-    known = {(noise.suite, noise.metric): noise for noise in measured}
+    noise_of = {(noise.suite, noise.metric): noise for noise in measured}
     for suite, metrics in metrics_of.items():
         units = plan.units_of(suite)
         own = {
@@ -198,7 +198,7 @@ def suite_powers(
         }
         questions = len(plan.cases_of(suite)) / sources
         for metric in metrics:
-            noise = known.get((suite, metric)) or assumed_noise(suite, metric)
+            noise = noise_of.get((suite, metric)) or assumed_noise(suite, metric)
             yield SuitePower(
                 noise=noise,
                 identities=len(own),

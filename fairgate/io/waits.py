@@ -14,12 +14,15 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 _SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_STEP = (
-    r"(\d{1,12}(?:\.\d{1,9})?)\s*"
-    r"(?:(milli|ms|sec|min|s|m|h)(?:(?<=milli)seconds?|(?<=sec)(?:onds?)?|(?<=min)(?:utes?)?|ours?)?)?"
+_NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
+_UNIT = (
+    r"(?:(?:milli|ms|sec|min|s|m|h)"
+    r"(?:(?<=milli)seconds?|(?<=sec)(?:onds?)?|(?<=min)(?:utes?)?|ours?)?(?![a-z]))"
 )
-_DURATION = rf"((?:{_STEP}(?![a-z]))+)"
+# A unit ends each number: a row of digits is read in one way alone, and in linear time.
+_DURATION = rf"({_NUMBER}\s*{_UNIT}(?:\s*{_NUMBER}\s*{_UNIT})*|{_NUMBER}(?![a-z]))"
 """`20s`, `1m4.2s`, `386ms`, `26 seconds`; a bare number is in seconds."""
+_STEP = rf"({_NUMBER})\s*(milli|ms|sec|min|s|m|h)?"
 _FIELD = re.compile(
     rf'"(?:retry_?(?:delay|after|in)(?:_?seconds)?|estimated_time)"\s*:\s*"?{_DURATION}',
     re.IGNORECASE,

@@ -73,8 +73,8 @@ class Annotated:
 class _Phrase:
     """A person as a text names them: adjectives, and an attribute's noun or another one."""
 
-    adjectives: list[_Known]
-    noun: _Known | None
+    adjectives: list[_CatalogueWords]
+    noun: _CatalogueWords | None
     head: str
     end: int
     comma: bool
@@ -82,7 +82,7 @@ class _Phrase:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CatalogueWords:
     """Words of the catalogue, by the form in which they stand."""
 
     dimension: Dimension
@@ -93,7 +93,7 @@ class _Known:
 
     @property
     def use(self) -> AttributeUse:
-        """Return the attribute as a text states it, without its place."""
+        """Return the attribute as a text states it, without its position."""
         return AttributeUse(
             dimension=self.dimension, value=self.value, form=self.form, manner=self.manner
         )
@@ -104,18 +104,18 @@ class Annotator:
 
     def __init__(self, dimensions: Mapping[str, Dimension]) -> None:
         """Take every wording of every value, the longest first."""
-        by_form: dict[tuple[Form, bool], list[_Known]] = {
+        by_form: dict[tuple[Form, bool], list[_CatalogueWords]] = {
             (form, plural): [] for form in Form for plural in (False, True)
         }
         for dimension in dimensions.values():
             for value in dimension.values:
                 for manner, wording in value.wordings:
-                    for (form, plural), known in by_form.items():
+                    for (form, plural), entries in by_form.items():
                         if words := wording.words(form, plural=plural):
-                            known.append(_Known(dimension, value, form, manner, words))
+                            entries.append(_CatalogueWords(dimension, value, form, manner, words))
         self._by_form = {
-            form: sorted(known, key=lambda entry: -len(entry.words))
-            for form, known in by_form.items()
+            form: sorted(entries, key=lambda entry: -len(entry.words))
+            for form, entries in by_form.items()
         }
 
     def annotate(self, text: str) -> Annotated | str:
@@ -131,11 +131,11 @@ class Annotator:
             if isinstance(realised := realise(frame, uses), Realised) and realised.text == text
         ]
         if not exact:
-            said = self._stated(text)
-            if not said:
+            stated = self._stated(text)
+            if not stated:
                 return "it states no attribute of the catalogue; name your own with --attributes"
-            first = ", ".join(sorted(said))
-            return f"what it says of {first} stands in no form that the relations can change"
+            words = ", ".join(sorted(stated))
+            return f"it states {words}, but not in a form that the relations can change"
         best = max(exact, key=lambda annotated: len(annotated.attributes))
         marked = {text[use.start : use.end].lower() for use in best.attributes}
         rest = tuple(sorted(self._stated(text) - marked))
@@ -143,20 +143,25 @@ class Annotator:
 
     def _stated(self, text: str) -> set[str]:
         """Return the words of the catalogue that stand anywhere in a text, the longest alone."""
-        rest, said = text.lower(), set[str]()
-        known = (entry.words.lower() for entries in self._by_form.values() for entry in entries)
-        for words in sorted(set(known), key=len, reverse=True):
+        rest, stated = text.lower(), set[str]()
+        catalogue = {entry.words.lower() for entries in self._by_form.values() for entry in entries}
+        for words in sorted(catalogue, key=len, reverse=True):
             pattern = rf"(?<![\w-]){re.escape(words)}(?![\w-])"
             rest, count = re.subn(pattern, "\0", rest)
             if count:
-                said.add(words)
-        return said
+                stated.add(words)
+        return stated
 
-    def _at(self, form: Form, text: str, place: int, *, plural: bool = False) -> _Known | None:
-        """Return the longest words of a form that stand at a place."""
+    def _at(
+        self, form: Form, text: str, position: int, *, plural: bool = False
+    ) -> _CatalogueWords | None:
+        """Return the longest words of a form that stand at a position."""
         for entry in self._by_form[form, plural]:
-            end = place + len(entry.words)
-            if text[place:end].lower() == entry.words.lower() and not text[end : end + 1].isalnum():
+            end = position + len(entry.words)
+            if (
+                text[position:end].lower() == entry.words.lower()
+                and not text[end : end + 1].isalnum()
+            ):
                 return entry
         return None
 
@@ -190,30 +195,34 @@ class Annotator:
                     before, after = (_with_pronouns(part, pronoun) for part in (before, after))
                 yield before + slot + after, uses
 
-    def _phrase(self, text: str, place: int, *, plural: bool) -> _Phrase | None:
-        """Return the adjectives and the noun that stand at a place; None where they are no person.
+    def _phrase(self, text: str, position: int, *, plural: bool) -> _Phrase | None:
+        """Return the adjectives and the noun at a position; None where they name no person.
 
         Without an article there is at least one adjective.
         """
-        adjectives: list[_Known] = []
+        adjectives: list[_CatalogueWords] = []
         comma = False
-        while (entry := self._at(Form.ADJECTIVE, text, place)) is not None:
+        while (entry := self._at(Form.ADJECTIVE, text, position)) is not None:
             adjectives.append(entry)
-            place += len(entry.words)
-            gap = re.compile(r",? ").match(text, place)
+            position += len(entry.words)
+            gap = re.compile(r",? ").match(text, position)
             if gap is None:
                 return None
             comma = comma or (gap.group() == ", " and len(adjectives) == 1)
-            place = gap.end()
-        noun = self._at(Form.NOUN, text, place, plural=plural)
-        head = text[place : place + len(noun.words)] if noun is not None else _head(text, place)
+            position = gap.end()
+        noun = self._at(Form.NOUN, text, position, plural=plural)
+        head = (
+            text[position : position + len(noun.words)]
+            if noun is not None
+            else _head(text, position)
+        )
         if not head or (plural and not (adjectives and _is_plural(head))):
             return None
-        return _Phrase(adjectives, noun, head, place + len(head), comma)
+        return _Phrase(adjectives, noun, head, position + len(head), comma)
 
     def _ways(
         self, phrase: _Phrase, text: str, *, plural: bool
-    ) -> Iterator[tuple[list[_Known], str, bool, int]]:
+    ) -> Iterator[tuple[list[_CatalogueWords], str, bool, int]]:
         """Yield attributes, the slot's noun, whether commas enclose its clauses, and its end."""
         anybody = "people" if plural else "person"
         ways = [(phrase.adjectives, phrase.head)]
@@ -229,38 +238,40 @@ class Annotator:
             if clauses:
                 yield [*entries, *clauses], noun, enclosed, end
 
-    def _clauses(self, text: str, place: int, *, plural: bool) -> tuple[list[_Known], int, bool]:
+    def _clauses(
+        self, text: str, position: int, *, plural: bool
+    ) -> tuple[list[_CatalogueWords], int, bool]:
         """Return the clauses behind a noun, where they end, and whether commas enclose them."""
-        begin = re.compile(r"(,?) who ").match(text, place)
+        begin = re.compile(r"(,?) who ").match(text, position)
         if begin is None:
-            return [], place, False
-        known: list[_Known] = []
-        place = begin.end()
-        while (entry := self._at(Form.CLAUSE, text, place, plural=plural)) is not None:
-            known.append(entry)
-            place += len(entry.words)
-            gap = re.compile(r", (?!who)| and (?:who )?").match(text, place)
+            return [], position, False
+        clauses: list[_CatalogueWords] = []
+        position = begin.end()
+        while (entry := self._at(Form.CLAUSE, text, position, plural=plural)) is not None:
+            clauses.append(entry)
+            position += len(entry.words)
+            gap = re.compile(r", (?!who)| and (?:who )?").match(text, position)
             if gap is None or self._at(Form.CLAUSE, text, gap.end(), plural=plural) is None:
                 break
-            place = gap.end()
-        return known, place, bool(begin.group(1))
+            position = gap.end()
+        return clauses, position, bool(begin.group(1))
 
     def _lists(self, text: str) -> Iterator[tuple[str, list[AttributeUse]]]:
         """Yield a frame and attributes for a list of gerunds: "How has being Asian …"."""
         for start in (match.start() for match in _WORD.finditer(text)):
-            known: list[_Known] = []
-            place = start
-            while (entry := self._at(Form.GERUND, text, place)) is not None:
-                known.append(entry)
-                place += len(entry.words)
-                gap = re.compile(r", (?:and )?| and ").match(text, place)
+            gerunds: list[_CatalogueWords] = []
+            position = start
+            while (entry := self._at(Form.GERUND, text, position)) is not None:
+                gerunds.append(entry)
+                position += len(entry.words)
+                gap = re.compile(r", (?:and )?| and ").match(text, position)
                 if gap is None or self._at(Form.GERUND, text, gap.end()) is None:
                     break
-                place = gap.end()
-            if known:
+                position = gap.end()
+            if gerunds:
                 for sign in ("", ","):
-                    frame = f"{text[:start]}{{traits{sign}|{_TRAITS}}}{text[place:]}"
-                    yield frame, [entry.use for entry in known]
+                    frame = f"{text[:start]}{{traits{sign}|{_TRAITS}}}{text[position:]}"
+                    yield frame, [entry.use for entry in gerunds]
                 return
 
 
@@ -268,16 +279,16 @@ def _is_plural(noun: str) -> bool:
     return re.search(r"(?:[^s]s|[^\W]men|people|children)$", noun) is not None
 
 
-def _head(text: str, place: int) -> str:
-    """Return the noun that stands at a place, with the words before it; empty where none is."""
+def _head(text: str, position: int) -> str:
+    """Return the noun that stands at a position, with the words before it; empty where none is."""
     words: list[re.Match[str]] = []
-    while len(words) < _MOST_WORDS and (word := _WORD.match(text, place)) is not None:
+    while len(words) < _MOST_WORDS and (word := _WORD.match(text, position)) is not None:
         if word.group().lower() in FUNCTION_WORDS:
             break
         words.append(word)
         if text[word.end() : word.end() + 1] != " ":
             break
-        place = word.end() + 1
+        position = word.end() + 1
     persons = [n for n, word in enumerate(words) if _PERSON_NOUN.fullmatch(word.group())]
     if not persons:
         return ""

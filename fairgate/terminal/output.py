@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.ports import SILENT, Progress
+from fairgate.domain.ports import SILENT, PassedOn, Progress
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
@@ -269,7 +269,7 @@ class _Part:
     """Generated here; what endpoints report is counted for the whole run."""
 
 
-class Profile(Progress):
+class Profile(PassedOn):
     """A port `Progress` that passes everything on and times it; never changes a result.
 
     Parts nest; the same part again adds up. Seconds are of the wall clock, a part's include those
@@ -278,7 +278,7 @@ class Profile(Progress):
 
     def __init__(self, inner: Progress) -> None:
         """Begin now."""
-        self._inner = inner
+        super().__init__(inner)
         self._began = time.perf_counter()
         self._parts: dict[tuple[str, ...], _Part] = {}
         self._open: list[tuple[str, float]] = []
@@ -297,25 +297,17 @@ class Profile(Progress):
         part = self._begin(stage)
         part.total += total
         part.cached += cached
-        self._inner.start(stage, total, cached)
-
-    def advance(self, steps: int) -> None:
-        """Count steps as done."""
-        self._inner.advance(steps)
+        super().start(stage, total, cached)
 
     def generated(self, tokens: int) -> None:
         """Count tokens of the innermost stage."""
         self._here().tokens += tokens
-        self._inner.generated(tokens)
+        super().generated(tokens)
 
     def finish(self) -> None:
         """End the stage."""
-        self._inner.finish()
+        super().finish()
         self._end()
-
-    def note(self, text: str) -> None:
-        """Pass the words on."""
-        self._inner.note(text)
 
     def say(self, reported_tokens: int) -> None:
         """Print the parts in the order in which they began; endpoints reported so many tokens."""

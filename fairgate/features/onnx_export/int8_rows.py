@@ -12,8 +12,8 @@ reads it: a norm's weights, or a product's columns. Vocabulary projection and at
 float32.
 
 Powers of the weights' own sizes beside it (Xiao et al., SmoothQuant, ICML 2023, equation 4) lessen
-the expected error of SmolLM2's products further and make its next tokens four times as unlike
-float32's: a product's error is not the model's.
+that error further, and SmolLM2's next tokens move away from float32's: a product's error is not the
+model's.
 """
 
 from __future__ import annotations

@@ -28,6 +28,8 @@ _OPEN = re.compile(
     r"e\.g|i\.e|z\.b|d\.h|u\.a|p\.ex|bzw|ca|cf|inc|ltd|tel|ext|av|sra?|mme|art)|step \d{1,3})\.$",
     re.IGNORECASE,
 )
+_LONGEST_OPEN = 16
+"""Characters in which `_OPEN` fits, with more than one to spare."""
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
 _LIST_MARK = re.compile(r"^(?:[-*\u2022\u2013#>]+|\(?\d{1,3}[.)])\s+")
@@ -39,7 +41,8 @@ def sentences(answer: str) -> list[str]:
     split: list[str] = []
     begin = 0
     for match in _END.finditer(text):
-        part = text[begin : match.start()]
+        # Its last characters suffice, so that time grows with the answer and not with its square.
+        part = text[max(begin, match.start() - _LONGEST_OPEN) : match.start()]
         is_line = any(mark in match[0] for mark in "\r\n\u2028\u2029")
         if not is_line and _OPEN.search(part):
             continue
