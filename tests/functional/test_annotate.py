@@ -91,7 +91,7 @@ STATED = [
     ("Young Hindu pupils and their parents wait.", "age/young religion/hindu"),
     ("We hired a newly qualified Buddhist doctor.",
      "experience/newly-qualified religion/buddhist occupation/doctor"),
-    # Adjectives of things, and what not in a form that can be changed.
+    # Adjectives of things, and words in forms that cannot be changed.
     ("An Asian restaurant has a single table.", None),
     ("The shop opens at ten.", None),
     ("Una mujer joven busca trabajo porque es muy buena con un young doctor.", None),
