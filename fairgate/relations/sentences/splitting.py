@@ -1,8 +1,9 @@
 """The sentences and words of an answer, in any script.
 
 A sentence ends at `.`, `!` or `?` with quotes and a space behind it, at the marks of other scripts
-(`。`, `؟`, `।`, …), or at a line's end. No sentence ends behind the number of a list or a step, a
-single letter or a common abbreviation ("Dr. Lee", "e.g. tea").
+(`。`, `؟`, `।`, …), at a line's end, or before an item of a list. HTML is read as its lines, and a
+reference to a source (`[1]`) is no part of a sentence. No sentence ends behind the number of a list
+or a step, an ordinal ("am 3. Mai"), an initial or a common abbreviation ("Dr. Lee", "e.g. tea").
 """
 
 from __future__ import annotations
@@ -10,44 +11,116 @@ from __future__ import annotations
 import re
 
 from fairgate.relations.oracles.text import is_unspaced
+from fairgate.relations.sentences.facts import MONTHS
 
 MOST_CHARACTERS = 8_000
 """Of an answer that are read: a system may write without end."""
-_END = re.compile(
-    r"(?<=[.!?\u2026])[\"'\u201d\u2019\u00bb)\]*_]*\s+"
-    r"|(?<=[\u3002\uff01\uff1f\uff61])[\u300d\u300f\u201d\u2019)\uff09]*\s*"
-    r"|(?<=[\u061f\u06d4\u0964\u0965\u1362\u104b\u17d4])[\"\u201d\u2019\u00bb)]*\s*"
-    r"|\s*[\r\n\u2028\u2029]+\s*"
+_LINKED = re.compile(
+    r"<a\b[^<>]{0,400}?\bhref\s*=\s*[\"']?([^\"'\s<>]{1,400})[^<>]{0,400}>", re.IGNORECASE
 )
-_CLOSED = re.compile(
-    r"[.!?:\u2026\u3002\uff01\uff1f\uff1a\uff61\u061f\u06d4\u0964\u0965\u1362\u104b\u17d4]\W*$"
-    r"|(?:```|~~~|\|)\s*$"
-)
-_OPEN = re.compile(
-    r"(?:^|[\s(\"'\u201c])(?:\d{1,3}|[^\W\d_]|(?:mr|mrs|ms|dr|prof|st|no|nr|vs|etc|approx|dept|fig|"
-    r"e\.g|i\.e|z\.b|d\.h|u\.a|p\.ex|bzw|ca|cf|inc|ltd|tel|ext|av|sra?|mme|art)|step \d{1,3})\.$",
+_BLOCK = re.compile(
+    r"</?(?:p|br|li|ul|ol|dl|dt|dd|div|h[1-6]|hr|table|thead|tbody|tr|td|th|pre|blockquote|section|"
+    r"article)\b[^<>]*>",
     re.IGNORECASE,
 )
-_LONGEST_OPEN = 16
-"""Characters in which `_OPEN` fits, with more than one to spare."""
+_INLINE = re.compile(
+    r"</?(?:a|b|i|u|em|strong|span|small|mark|code|kbd|sup|sub|font|cite|q)\b[^<>]*>", re.IGNORECASE
+)
+_REFERENCE = re.compile(
+    r"[ \u00a0]?(?:\[\^?\d{1,3}(?:\s?[,;\u2013-]\s?\d{1,3})*\](?![(:])"
+    r"|\u3010[^\u3010\u3011\n]{1,60}\u3011)"
+    r"|(?<=[.!?])[\u00b9\u00b2\u00b3\u2070-\u2079]+"
+)
+_END = re.compile(
+    r"(?<=[.!?\u2026])[\"'\u201d\u2019\u00bb)\]*_]*\s+"
+    r"|(?<=[\u3002\uff0e\uff01\uff1f\uff61])[\u300d\u300f\u201d\u2019)\uff09]*\s*"
+    r"|(?<=[\u061f\u06d4\u0964\u0965\u0589\u1362\u104b\u17d4])[\"\u201d\u2019\u00bb)]*\s*"
+    # A blank was left out: "Wait.Then call", "여세요.전화".
+    r"|(?<=[^\W\d_A-Z]{2}[.!?])(?=[A-Z\u00c0-\u00de][^\W\d_A-Z]*[\s,])"
+    r"|(?<=[\uac00-\ud7a3][.!?])(?=[\uac00-\ud7a3])"
+    r"|\s*[\r\n\u2028\u2029]+\s*"
+    r"|\s+(?=[\u2022\u25aa\u25cf\u25e6\u2023]\s)"
+    r"|\s+(?=\(?(?P<item>\d{1,2})[.)]\s)"
+)
+_BEFORE_FIRST = re.compile(r"[:;,\"\u201c\u2013-]\s+1\.|.\s+\(?1\)", re.DOTALL)
+_CLOSED = re.compile(
+    r"[.!?:\u2026\u3002\uff0e\uff01\uff1f\uff1a\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u104b\u17d4]\W*$"
+    r"|(?:```|~~~|\|)\s*$"
+)
+_ALONE = r"(?:^|[\s(\"'\u201c])"
+_NUMBER_OF_LIST = re.compile(r"\W{0,4}\d{1,2}\.")
+_ITEM = re.compile(r"\W{0,4}(\d{1,2})[.)]\s")
+_LINE = re.compile(r"[\r\n\u2028\u2029]")
+_OPEN = re.compile(
+    rf"{_ALONE}(?:mr|mrs|ms|dr|prof|st|vs|approx|dept|e\.\s?g|i\.\s?e|z\.\s?b|d\.\s?h|u\.\s?a|p\.\s?ex|"
+    r"bzw|ca|cf|av|sra?|mme|step \d{1,3}|"
+    # Ordinals in German: "im 2. Schritt".
+    r"(?:a[mb]|im|bis|vom|zum|zur|beim|de[rmns]|d[ia]e?s?|ein\w*|und|jede[rsmn]?) \d{1,3})\.$",
+    re.IGNORECASE,
+)
+_BEFORE_DIGITS = re.compile(rf"{_ALONE}(?:no|nr|fig|tel|ext|art|sec|vol|pp?)\.$", re.IGNORECASE)
+_BEFORE_SMALL = re.compile(rf"{_ALONE}(?:etc|inc|ltd|co|(?:[^\W\d_]\.)*[^\W\d_])\.$", re.IGNORECASE)
+_INITIAL = re.compile(r"(?:^|(?:^|\s)[A-Z\u00c0-\u00de][\w.]*\s)[A-Z\u00c0-\u00de]\.$")
+_BEFORE_MONTH = re.compile(rf"{_ALONE}\d{{1,2}}\.$")
+_DATE = re.compile(r"\d{4}\.(?:\s?\d{1,2}\.)?$")
+"""Korean dates: "2024. 3. 14."."""
+_MONTH = re.compile(rf"(?:{MONTHS})\b", re.IGNORECASE)
+_LONGEST_OPEN = 24
+"""Characters in which the patterns above fit, with more than one to spare."""
 _LETTERS = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
-_LIST_MARK = re.compile(r"^(?:[-*\u2022\u2013#>]+|\(?\d{1,3}[.)])\s+")
+_LIST_MARK = re.compile(
+    rf"^(?:[-*\u2022\u25aa\u25cf\u25e6\u2023\u2013#>]+|\(?[1-9]\d?[.)])\s+(?!(?:{MONTHS})\b)",
+    re.IGNORECASE,
+)
+
+
+def _lines(answer: str) -> str:
+    """Write HTML as lines, and leave out references to sources."""
+    text = answer[:MOST_CHARACTERS]
+    if "<" in text:
+        text = _INLINE.sub("", _BLOCK.sub("\n", _LINKED.sub(r"\1 ", text)))
+    return _REFERENCE.sub("", text).strip()
+
+
+def _goes_on(before: str, behind: str) -> bool:
+    """Whether a mark after some characters ends no sentence, by what stands around it."""
+    if _OPEN.search(before) or _INITIAL.search(before):
+        return True
+    first = behind[:1]
+    return (
+        (first.isdigit() and bool(_BEFORE_DIGITS.search(before)))
+        or bool(_DATE.search(before) and _NUMBER_OF_LIST.match(behind))
+        or ((first.islower() or behind[1:2] == ".") and bool(_BEFORE_SMALL.search(before)))
+        or bool(_BEFORE_MONTH.search(before) and (first.islower() or _MONTH.match(behind)))
+    )
+
+
+def _item_at(text: str, begin: int) -> int:
+    """Give the number of the list's item that begins at a place; 0 where none does."""
+    match = _ITEM.match(text, begin)
+    return int(match[1]) if match else 0
 
 
 def sentences(answer: str) -> list[str]:
     """Split an answer into sentences, each with a letter or digit; marks of lists are left out."""
-    text = answer[:MOST_CHARACTERS].strip()
+    text = _lines(answer)
     split: list[str] = []
-    begin = 0
+    begin, item = 0, _item_at(text, 0)
     for match in _END.finditer(text):
-        # Its last characters suffice, so that time grows with the answer and not with its square.
-        part = text[max(begin, match.start() - _LONGEST_OPEN) : match.start()]
-        is_line = any(mark in match[0] for mark in "\r\n\u2028\u2029")
-        if not is_line and _OPEN.search(part):
-            continue
-        split.append(text[begin : match.end()].strip())
-        begin = match.end()
+        at, end = match.span()
+        if match["item"]:
+            # Of a list in one line, in the order of its numbers: "do this: 1. Open it 2. Close it".
+            number = int(match["item"])
+            if not (_BEFORE_FIRST.match(text, at - 1) if number == 1 else number == item + 1):
+                continue
+        elif text[at - 1] == "." and not _LINE.search(match[0]):
+            # The last characters suffice: time grows with the answer, not with its square.
+            before = text[max(begin, at - _LONGEST_OPEN) : at]
+            if _NUMBER_OF_LIST.fullmatch(before) or _goes_on(before, text[end : end + 12]):
+                continue
+        split.append(text[begin:end].strip())
+        begin, item = end, _item_at(text, end) or item
     split.append(text[begin:].strip())
     bare = (_LIST_MARK.sub("", sentence) for sentence in split)
     return [sentence for sentence in bare if _WORD.search(sentence)]
@@ -59,7 +132,7 @@ def is_open(answer: str) -> bool:
     Signs behind the mark (quotes, brackets, emoji) do not count, and the end of a code block or of
     a table's row closes, too.
     """
-    last = answer.rstrip()[-40:]
+    last = _lines(answer[-MOST_CHARACTERS:])[-40:]
     return bool(_WORD.search(last)) and not _CLOSED.search(last)
 
 

@@ -50,7 +50,7 @@ from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
 from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
 from fairgate.stats.recurrence import core, recurrence_p
 
-SENTENCES_RULE = "sentences/2"
+SENTENCES_RULE = "sentences/3"
 """Identifies how answers in sentences are read; `rescore` refuses another rule."""
 FEWEST_NEUTRAL = 12
 """Neutral answers to a source below which nothing is said of its answers."""
