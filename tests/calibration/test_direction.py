@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 from fakes.perturbation_sets import load_perturbation_sets
-from fakes.planted import _parsed, chance, input_of, policy_of, system_of
+from fakes.planted import chance, input_of, parsed, policy_of, system_of
 
 from fairgate.domain.cases import Source, Task
 from fairgate.domain.executions import Answer, GenerationRequest
@@ -66,7 +66,7 @@ class MovedAnswers:
 
     def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
         for position, request in enumerate(requests):
-            yield position, Answer(text=f" {LABELS[self.place(*_parsed(request.prompt))]}.")
+            yield position, Answer(text=f" {LABELS[self.place(*parsed(request.prompt))]}.")
 
     def place(self, phrase: str, text: str) -> int:
         def drawn(*parts: object) -> float:

@@ -9,7 +9,7 @@ from functools import cache
 
 import pytest
 from fakes.perturbation_sets import load_perturbation_sets
-from fakes.planted import TEMPLATE, _parsed, chance
+from fakes.planted import TEMPLATE, chance, parsed
 from fakes.policies import parse_policy
 
 from fairgate.domain.cases import Source
@@ -67,7 +67,7 @@ class Agent:
             yield position, Answer(text=self._answer(request.prompt))
 
     def _answer(self, prompt):
-        phrase, text = _parsed(prompt)
+        phrase, text = parsed(prompt)
         limit = 1000 * (1 + int(19 * chance(self.world, "limit", text)))
         tool = "set_limit" if chance(self.world, "tool", text) < 0.7 else "offer_loan"
         is_woman = phrase == WOMAN

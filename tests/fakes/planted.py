@@ -83,7 +83,7 @@ class PlantedRetriever:
         return [self._documents(query, top_k) for query in queries]
 
     def _documents(self, query: str, top_k: int) -> list[Document]:
-        phrase, text = _parsed(query)
+        phrase, text = parsed(query)
         plant = self._plant
         kind = ""
         if phrase and chance(plant.world, "other", text, phrase) < plant.neutral_retrieval:
@@ -119,7 +119,7 @@ class PlantedGenerator:
 
     def _answer(self, request: GenerationRequest) -> Answer:
         plant, world = self._plant, self._plant.world
-        phrase, text = _parsed(request.prompt)
+        phrase, text = parsed(request.prompt)
         if chance(world, "refuse", text, phrase) < plant.refusing.get(phrase, 0.0):
             return Answer(text="I cannot say.")
         label = chance(world, "label", text) < 0.5
@@ -137,7 +137,7 @@ class PlantedGenerator:
 
 
 @cache
-def _parsed(text: str) -> tuple[str, str]:
+def parsed(text: str) -> tuple[str, str]:
     found = _SPEAKER.search(text)
     return (found[1] or "", found[2]) if found else ("", text)
 
@@ -163,7 +163,12 @@ def policy_of(gates: Sequence[Mapping[str, object]] = GATES, **suite: object) ->
 
 @lru_cache(maxsize=64)
 def suite_of(
-    policy_text: str, sources: int, sets: tuple[str, ...], start: int, quarantined: frozenset[str]
+    policy_text: str,
+    sources: int,
+    sets: tuple[str, ...],
+    start: int,
+    quarantined: frozenset[str],
+    task: Task = TASK,
 ) -> tuple[MetamorphicSuite, TestPlan]:
     """The suite of a policy and its plan; cached, because worlds share it."""
     policy = model().model_validate_json(policy_text)
@@ -172,7 +177,7 @@ def suite_of(
     loaded = MetamorphicSuite(
         policy=suite,
         setup=Setup(seed=policy.seed, quarantined=quarantined, retriever="default", top_k=4),
-        task=TASK,
+        task=task,
         sources=[
             Source(id=f"s{n:05d}", text=f"text number {n}") for n in range(start, start + sources)
         ],
@@ -194,7 +199,7 @@ def input_of(policy, suite, plan, references=None) -> GateInput:
     )
 
 
-def system_of(generator, retrievers, store=None, *, temperature=0.0) -> LocalSystem:
+def system_of(generator, retrievers, store=None, *, temperature=0.0, embedder=None) -> LocalSystem:
     """A system of planted parts, asked anew unless a store has the answers."""
     parts = LocalParts(
         retrievers=retrievers,
@@ -202,6 +207,7 @@ def system_of(generator, retrievers, store=None, *, temperature=0.0) -> LocalSys
         template=TEMPLATE,
         document_characters=400,
         decoding=Decoding(temperature=temperature),
+        embedder=embedder,
     )
     return LocalSystem(parts, store or NoStore())
 
@@ -238,10 +244,16 @@ class Bench:
     """Ask with a temperature, so that every case has a sampling seed of its own."""
     quarantined: frozenset[str] = frozenset()
     start: int = 0
+    task: Task = TASK
 
     def given(self, baseline: Baseline | None = None) -> GateInput:
         suite, plan = suite_of(
-            self.policy.model_dump_json(), self.sources, self.sets, self.start, self.quarantined
+            self.policy.model_dump_json(),
+            self.sources,
+            self.sets,
+            self.start,
+            self.quarantined,
+            self.task,
         )
         return input_of(self.policy, suite, plan, References(baseline=baseline))
 
