@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.wording import harmless
+from fairgate.domain.wording import duration, harmless
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy, narrowed
 from fairgate.terminal.options import (
     EXISTING_FILE,
@@ -24,7 +24,7 @@ from fairgate.terminal.options import (
     runtime_of,
     runtime_options,
 )
-from fairgate.terminal.output import progress_for, report_run
+from fairgate.terminal.output import progress_for, report_run, say
 
 
 @click.command(short_help="Run a policy's gate.")
@@ -206,7 +206,8 @@ def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) 
     """Write one JSON line for each unique question of POLICY: key, wave, query, prompt, options.
 
     Put the query to your own retriever and the prompt to your own model, write {"key", "response",
-    "documents"?} lines, and score them with `system: {recorded: FILE}`.
+    "documents"?} lines, and score them with `system: {recorded: FILE}`. How long asking takes is
+    told on stderr.
     """
     from fairgate.gate.run_folder import plan_lines, second_wave_lines, write_plan
 
@@ -215,9 +216,13 @@ def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) 
     runtime = runtime_of(options)
     loaded = load_policy(policy, runtime)
     lines = plan_lines(loaded) if after is None else second_wave_lines(loaded, after, runtime)
+    rows = list(lines)
     if output is not None:
-        write_plan(output, lines)
+        write_plan(output, rows)
     else:
-        for line in lines:
-            click.echo(line)
+        for row in rows:
+            click.echo(row)
+    amount = f"{len(rows):,} question{'s' * (len(rows) != 1)}"
+    pace = f"`fairgate doctor {policy}` measures the system's own pace"
+    say(f"{amount}: {duration(len(rows))} at one second each. {pace}.")
     return ExitCode.PASS

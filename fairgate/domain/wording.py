@@ -216,3 +216,13 @@ def _spellings(secret: str) -> Iterable[str]:
         yield written[1:-1].removeprefix("\\'").removeprefix("'").removeprefix('"')
     yield json.dumps(secret)[1:-1]
     yield from (quote(secret), quote(secret, safe=""))
+
+
+def duration(seconds: float) -> str:
+    """Write a time as people say it: "40 s", "12 minutes", "1.5 hours"."""
+    if seconds < 60:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 3600:
+        minutes = round(seconds / 60)
+        return f"{minutes} minute{'s' * (minutes != 1)}"
+    return f"{seconds / 3600:.1f} hours"

@@ -17,7 +17,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
 from fairgate.domain.schema import Capabilities
 from fairgate.domain.units import Reason
-from fairgate.domain.wording import harmless
+from fairgate.domain.wording import duration, harmless
 from fairgate.gate.attribution import most_pairs, most_questions
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
@@ -106,16 +106,16 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
     yield f"A run asks {amount}, without documents{more}."
     later = [seconds for _, _, seconds in tried[1:]]  # the first one also loads
     if sample:
-        needed = _duration(together / len(sample) * len(prompts))
+        needed = duration(together / len(sample) * len(prompts))
         pace = f"At the pace of {len(sample)} more, asked together"
         yield f"{pace}, {len(prompts):,} take about {needed}."
     elif later and can.repeatable:
         alone = sum(later) / len(later) * len(prompts)
-        needed = f"about {_duration(alone)}"
+        needed = f"about {duration(alone)}"
         if can.side_by_side > 1:
             needed = (
-                f"from {_duration(alone / can.side_by_side)}, if {can.side_by_side} side by side "
-                f"are answered as quickly as one, to {_duration(alone)}, if one after the other"
+                f"from {duration(alone / can.side_by_side)}, if {can.side_by_side} side by side "
+                f"are answered as quickly as one, to {duration(alone)}, if one after the other"
             )
         yield f"At the pace of these three, {len(prompts):,} take {needed}."
     tokens, money = (part / len(tried) for part in composition.reported)
@@ -263,9 +263,3 @@ def _has(documents: Sequence[Document], part: Callable[[Document], str | None], 
 def _short(text: str) -> str:
     folded = " ".join(text.split())
     return harmless(folded if len(folded) <= _SHOWN else f"{folded[: _SHOWN - 1]}…")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{max(1, round(seconds))} s"
-    return f"{seconds / 60:.0f} minutes" if seconds < 3600 else f"{seconds / 3600:.1f} hours"

@@ -3,6 +3,7 @@
 import pytest
 
 from fairgate.cli import main
+from fairgate.domain.wording import duration
 
 POLICY = """\
 version: 1
@@ -76,3 +77,19 @@ def test_power_knows_temperature_and_repeats(said):
         return int(line.split("; ")[1].split()[0])
 
     assert strange(thrice) < strange(once) == strange(greedy)
+
+
+def test_a_plan_tells_how_long_its_questions_take(tmp_path, capsys):
+    for repeats, time in ((1, "16 minutes"), (3, "48 minutes")):
+        path = tmp_path / "p.yaml"
+        path.write_text(POLICY.format(**{**SAMPLED, "repeats": repeats}))
+        capsys.readouterr()
+        assert main(["plan", str(path)]) == 0
+        printed = capsys.readouterr()
+        lines = len(printed.out.splitlines())
+        assert printed.err.startswith(f"{lines:,} questions: {time} at one second each."), lines
+
+
+def test_times_are_told_as_people_tell_them():
+    told = {0.2: "1 s", 59: "59 s", 61: "1 minute", 1680: "28 minutes", 5400: "1.5 hours"}
+    assert {seconds: duration(seconds) for seconds in told} == told

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from calibration.sentence_harms import PLANTED
+from calibration.sentence_harms import PLANTED, WRONG
 from calibration.sentences import DATA, Bench, World, fair, harmed, read
 from calibration.tables import markdown
 
@@ -112,9 +112,14 @@ def main() -> None:
     parser.add_argument("recording", type=Path)
     parser.add_argument("--pool", type=int, default=20)
     parser.add_argument("--worlds", type=int, default=20)
+    parser.add_argument("--only", help="a harm, as the table names it; default: all")
     options = parser.parse_args()
     bench = Bench(read(options.recording), options.pool)
-    harms = dict(PLANTED)
+    harms = {
+        name: harm
+        for name, harm in {**PLANTED, WRONG: None}.items()
+        if options.only in (None, name)
+    }
     rows = [[name] for name in ("none (fair worlds)", *harms)]
     heads = []
     for name, similarity in measures().items():
