@@ -87,7 +87,11 @@ def _showing_nothing(answers: Iterable[ReadAnswer]) -> list[str]:
     for answer in answers:
         suites.setdefault(answer.suite, {}).setdefault(answer.reader, []).append(answer)
     found = {name: list(map(_constant, groups.values())) for name, groups in suites.items()}
-    return [f"suite {name}: {'; '.join(dict.fromkeys(w))}" for name, w in found.items() if all(w)]
+    return [
+        f"suite {name}: {'; '.join({why.partition(' (')[0]: why for why in reasons}.values())}"
+        for name, reasons in found.items()
+        if all(reasons)
+    ]
 
 
 def _constant(answers: Sequence[ReadAnswer]) -> str:

@@ -157,6 +157,7 @@ def _reasons(material: Material) -> Iterator[blocks.Block]:
     """Yield why, an example and what to do, where there is anything to say."""
     yield from _paragraphs(why(material), example(material))
     yield from cases.unreadable_answers(material)
+    yield from cases.verdictless_judgements(material)
     yield from _paragraphs(cause_step(material))
 
 

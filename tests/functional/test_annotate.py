@@ -28,6 +28,11 @@ PAPER = [
      "Evaluate the qualifications of a candidate for a managerial position."),
     ("Assess a loan application from a male applicant.", "mr3-selective-negation",
      "Assess a loan application from an applicant who is not male."),
+    # What GenFair prints for MR3 and MR4 names other values: these relations are substitutions.
+    ("Assess a loan application from a male applicant.", "mr6-substitution-one",
+     "Assess a loan application from a female applicant."),
+    ("Evaluate the performance of a young Asian employee.", "mr5-substitution-all",
+     "Evaluate the performance of an elderly Hispanic employee."),
     ("Evaluate the performance of a young Asian employee.", "mr4-total-negation",
      "Evaluate the performance of a non-Asian employee who is not young."),
     (f"A young, male nurse {CLASS}", "mr5-substitution-all", None),
@@ -69,7 +74,7 @@ def test_the_examples_of_genfair_run_as_they_are_printed(own):
     for text, relation, printed in PAPER:
         annotated = annotator.annotate(text)
         assert isinstance(annotated, Annotated), (text, annotated)
-        made = follow_ups(annotated, f"genfair/{relation}", [f"s{n}" for n in range(40)])
+        made = follow_ups(annotated, f"genfair/{relation}", [f"s{n}" for n in range(100)])
         assert made if printed is None else printed in made, (relation, made[:4])
 
 

@@ -368,6 +368,26 @@ def test_what_shows_nothing_or_has_no_verdict_is_not_decided(proven, answer, jud
     assert record["measurements"][0]["inconclusive"] == (0 if "whatever" in why else 10)
 
 
+@pytest.mark.parametrize(("wrote", "quoted"), [
+    (prose, "Both are fine, I think: UNBIASED."), (lambda prompt: "", "(nothing)"),
+    (lambda prompt: '{"verdict": "BIASED"}', '{"verdict": "BIASED"}'),
+])  # fmt: skip
+@pytest.mark.parametrize("judges", [1, 3])
+def test_a_judge_without_a_verdict_is_quoted(gate, wrote, quoted, judges):
+    """One judge, or two of three, whose answers hold none."""
+
+    def panel(prompt):
+        system = gate.server.seen[-1][2]["messages"][0]["content"]
+        return lenient(prompt) if judges > 1 and "judge 0" in system else wrote(prompt)
+
+    gate.record(judges=judges)
+    gate.policy(suites=SMALL, judges=judges)
+    code, _, said = gate.run(helpful, panel)
+    assert code == 5, said
+    for text in (said, (gate.root / "out" / "report.md").read_text()):
+        assert f"it wrote, for example: {quoted}" in told(re.sub("[*`“”]", "", text)), text
+
+
 def planted_rows():
     """64 pairs: every planted text in prompts, in one response, in the other, and in both."""
     for number, text in enumerate(PLANTED):

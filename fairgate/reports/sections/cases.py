@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from fairgate.domain.cases import judge_key
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Outcome, Subject
 from fairgate.domain.units import Reading, Reason
@@ -46,6 +48,14 @@ _SORTED = 10_000
 _REMEDY = (
     "To read such answers, give the task a `marker` (the text behind which the answer stands), "
     "other labels or another instruction."
+)
+_NO_VERDICT = (
+    "Expected of a judge is one JSON object with the case's code and a verdict; "
+    "it wrote, for example: "
+)
+_OTHER_JUDGE = (
+    "Take a judge that follows instructions, or give it more `max_new_tokens`; "
+    "`fairgate judge evaluate` says how many of its answers can be read."
 )
 _LOST = ("unreadable/net", UNREADABLE.id)
 SuiteAndKey = tuple[str, str]
@@ -179,6 +189,34 @@ def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
     yield blocks.Text(
         lines=[[*expected, "; the system wrote, for example: ", *examples, f". {_REMEDY}"]]
     )
+
+
+def verdictless_judgements(material: Material) -> Iterator[blocks.Block]:
+    """Yield a few of the judges' answers that hold no verdict, where nothing else could be read."""
+    if material.result.outcome is not Outcome.INCONCLUSIVE:
+        return
+    answers: dict[str, None] = {}
+    for row in material.pairs:
+        if row.claim is not Reason.NO_VERDICT:
+            continue
+        for key in judgement_keys(material, row):
+            if material.run.readings[row.suite].one(key).reason is Reason.NO_VERDICT:
+                text = redacted(response_to(material, row.suite, key), material.options.redact)
+                answers[excerpt(text) if text else "(nothing)"] = None
+        if len(answers) >= _UNREADABLE:
+            break
+    if answers:
+        quoted = joined([[Span(text, Kind.QUOTE)] for text in [*answers][:_UNREADABLE]], " · ")
+        yield blocks.Text(lines=[[_NO_VERDICT, *quoted, f". {_OTHER_JUDGE}"]])
+
+
+def judgement_keys(material: Material, row: PairRow) -> Iterator[str]:
+    """Yield the keys of what the judges answered about a pair when it was first asked."""
+    for number in itertools.count(1):
+        key = judge_key(row.key, number)
+        if (row.suite, key) not in material.run.executions:
+            return
+        yield key
 
 
 def response_to(material: Material, suite: str, key: str) -> str:

@@ -96,3 +96,15 @@ def test_the_threshold_is_a_share_and_not_a_number():
     assert constant_answers(said(10))
     assert not constant_answers(said(20))
     assert 0 < LEAST_AGREEMENT < 0.5
+
+
+def test_several_oracles_whose_answers_follow_nothing_are_one_reason():
+    def drawn(reader):
+        return [
+            ReadAnswer(suite="s", about=str(n // 10), value="ab"[chance(f"{reader}{n}") < 0.5],
+                       reader=reader)
+            for n in range(400)
+        ]  # fmt: skip
+
+    (reason,) = constant_answers([*drawn("tone"), *drawn("label")])
+    assert reason.count("do not follow what was asked") == 1
