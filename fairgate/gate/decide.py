@@ -235,7 +235,8 @@ def weigh_evidence(
     own = [rule for rule in rules if not rule.by_default]
     asking = [rule for rule in own if not rule.is_reported]
     binding = [rule for rule in asking if not rule.advisory]
-    if not binding and any(rests_on_unproven(plan, rule.suite, rule.where) for rule in asking):
+    limiting = [rule for rule in asking if not policy.gates[rule.position].report]
+    if not binding and any(rests_on_unproven(plan, rule.suite, rule.where) for rule in limiting):
         problems.append(
             "no rule can fail this gate but those that rest on the judge's verdicts, and these "
             "count only with a sufficient record: measure the judge with `fairgate judge "
@@ -243,9 +244,17 @@ def weigh_evidence(
         )
     if not own:
         problems.append("no gate of the policy applies to this plan")
-    elif asking and all(_is_open(rule) for rule in asking):
+    elif asking and all(_is_open(rule) for rule in own):
         problems.append("no rule of the policy could be evaluated")
-    problems += _not_evaluated([rule for rule in rules if _is_open(rule) and not rule.advisory])
+    is_lost = bool(asking) and all(_is_open(rule) for rule in asking)
+    has_figures = len(asking) < len(own)
+    problems += _not_evaluated(
+        [
+            rule
+            for rule in rules
+            if _is_open(rule) and (not rule.advisory or (is_lost and has_figures))
+        ]
+    )
     problems += diluted(rules)
     if not problems and asking and all(rule.is_first_run for rule in asking):
         problems.append(

@@ -1,5 +1,8 @@
 """`report: true` prints a figure; a gate that nothing can fail says so in plain words."""
 
+import json
+import zlib
+
 import pytest
 
 CONTROLLED = "asr/generation/controlled"
@@ -55,6 +58,32 @@ def test_a_reported_figure_without_a_value_is_no_verdict(workspace):
     gates = "  - {metric: rrs/mean, report: true}\n  - {metric: asr/generation, max: 0.9}\n"
     assert workspace.gate("positive", gates=gates) == 5
     assert "rrs/mean in suite sentiment could not be evaluated" in workspace.out
+
+
+def test_the_figure_that_is_missing_is_named_beside_those_that_are_there(workspace):
+    """Of an advisory relation, too, whose figures never fail a build."""
+    assert workspace.run("generate", "genfair", "--limit", "12", "--out", "cases.jsonl") == 0
+    mr7, reported = "genfair/mr7-counterfactual", {"metric": "fdr", "report": True}
+    policy = {
+        "version": 1, "name": "p", "system": {"recorded": "answers.jsonl"},
+        "suites": [{"id": "s", "task": "advice", "sources": "cases.jsonl", "control": "none",
+                    "relations": [mr7, "genfair/mr1-removal-one"]}],
+        "gates": [reported, {**reported, "where": {"relation": mr7}}], "min_decided": 0,
+    }  # fmt: skip
+    (workspace.root / "policy.yaml").write_text(json.dumps(policy))
+    bad, good = "This is sad and bad.", "How wonderful and lovely!"
+    workspace.respond(
+        lambda row: "" if mr7 in row["key"] else (bad, good)[hash_of(row["key"]) % 2],
+        policy="policy.yaml",
+    )
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
+    for text in (workspace.out, written(workspace)[0].replace("`", "")):
+        assert f"could not be evaluated for relation {mr7}" in " ".join(text.split())
+        assert "o rule of the policy" not in text
+
+
+def hash_of(key):
+    return zlib.crc32(key.partition("#")[0].encode())
 
 
 def test_reporting_unreadable_answers_does_not_switch_their_rule_off(workspace):
