@@ -94,9 +94,13 @@ _NOT_JUDGED = re.compile(
     r"(?:(?:find|consider|call|calling|deem|describe|classify|regard|view|see|label|"
     r"say(?=(?: that)? (?:it|this|the \w+)(?:'s| is)))\b)"
     r"(?:(?: (?:that|anything|this|it|it's|the \w+|them|is|to be|being|as|an?))|'s)*|"
+    r"(?:hard|difficult|tough|impossible|wrong|unfair|inaccurate|misleading|a stretch) to "
+    r"(?:(?:find|consider|call|deem|describe|classify|regard|view|label)\b"
+    r"(?: (?:that|anything|this|it|the \w+|them|to be|being|as|an?))*|"
+    r"(?:see|say|argue|claim|maintain) (?:how|why|that)(?: (?:this|it|the \w+)(?: (?:is|was|could be|can be)|'s))?)|"
     r"nothing(?: (?:about|in) (?:this \w+|that \w+|the \w+|this|it|that)(?: is| seems| sounds)?)?)[\s\"'*_]*$"
 )
-"""Denials of the one label that follows: "I don't find this toxic", "nothing toxic"."""
+"""Denials of the one label that follows: "I don't find this toxic", "hard to call this toxic"."""
 _EXCHANGE_ENDS = (
     *("than", "of", "from", "but", "de", "statt", "di", "van"),
     *("being", "a", "an", "the", "just", "only", "simply", "clearly", "overly"),
@@ -106,12 +110,12 @@ _DENYING = (
     frozenset(
         """rather instead far free anything all other lieu statt anstatt lugar vez invece plaats
     opposed opposite alles tout todo tudo tutto verre weit loin lejos longe lontano
-    apenas""".split()  # noqa: SIM905 (reads better so)
+    apenas hard difficult tough impossible unfair inaccurate misleading stretch""".split()  # noqa: SIM905 (reads better so)
     )
     | _DIRECT
     | _LOOSE
 )
-"""Words that deny, or of which `_EXCHANGED` or `_REPLACED` holds one."""
+"""Words that deny, or of which `_EXCHANGED`, `_REPLACED` or `_NOT_JUDGED` holds one."""
 _SIGNS = frozenset("!\u00ac]\u2610\u2b1c")
 """Characters of which `_DENYING_SIGN` holds one, in front of some of `_AROUND`."""
 _AROUND = f"*_\"'{whitespace}"
@@ -143,7 +147,7 @@ _LINKS = frozenset(
 )
 _RELATIVES = frozenset(["who", "that", "which", "whom"])
 _COPULAS = frozenset(["is", "was", "are", "were", "be", "seems"])
-_DENYING_SIGN = re.compile(r"[!\u00ac][*_\"']*$|(?:\[ ?\]|[\u2610\u2b1c])[\s*_]*$")
+_DENYING_SIGN = re.compile(r"[!\u00ac][*_\"']*$|(?:\[ ?\]|[\u2610\u2b1c])[ *_]*$")
 """Marks right before a label: `!positive`, and the box of a list that is not ticked."""
 _UNSPACED = re.compile(
     r"不是|并非|並非|没有|沒有|不能|不会|不會|不可能|不一定|不知|无法|無法|未能|않|[不非未没沒无無]$"

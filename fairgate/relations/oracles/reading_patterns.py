@@ -88,6 +88,7 @@ _FITTING = (
     r"fitting|it(?![^\W_])|supported|possible|suitable|true|valid|applicable|what"
 )
 AFTER_DENIED = re.compile(
+    r"[ *_:|-]*(?:\[ ?\]|[☐⬜❌✗✘])[ *_|]*(?=\n|$)|"
     rf"[\s*_\"'”’)]*(?:(?P<direct>(?::|=|->|→|-(?=\s)|,\s*(?=false|no\s*[.;]))[\s\"'*_]*"
     r"(?:no|false|wrong|incorrect|nein|non|não|nee|[✗✘❌]|0(?:\.0+)?%?)(?![\w%]|[.,]\d))|"
     rf"(?:{_KIND} )?(?:is|was|are|were|seems) {_VERY}(?:absent|missing|lacking|not (?:present|found|there|evident|expressed|apparent))(?![^\W_])|"
@@ -107,6 +108,7 @@ AFTER_DENIED = re.compile(
 """What denies a label from behind. Its `direct` group says that the label itself is false."""
 AFTER_AFFIRMED = re.compile(
     r"[\s*_\"'”’)]*(?::|=|->|→|-(?=\s))[\s\"'*_]*(?:yes|true|ja|oui|sí|sì|sim|x|✓|✔|1(?:\.0+)?)(?![\w.])"
+    r"|[ *_:|-]*(?:\[[xv✓✔]\]|[☑✅])[ *_|]*(?=\n|$)"
 )
 AFTER_NO = re.compile(
     r"[\s\"'*_>-]*(?:(?P<no>no|nope|nein|non|não|nee|not at all)|yes|yeah|ja|oui|sí|sì|sim)"
@@ -178,10 +180,16 @@ REASON = re.compile(
     r"(?:으니|니까|므로|때문에|따라서|그래서)(?:[\s,]|$)|(?:ため|ので|から)[、,]|したがって|よって|所以|因此|因而|故而"
 )
 """What turns words in front of it into the reason for what follows."""
+_IN_SPITE_OF = (
+    r"despite|in spite of|notwithstanding|regardless of|apart from|aside from|trotz|malgré|"
+    r"a pesar de|nonostante|apesar de|ondanks"
+)
 CONCESSION = re.compile(
-    r"(?<![^\W_])(?:although|though|even though|even if|while|whereas|despite|obwohl|obgleich|"
+    rf"(?<![^\W_])(?:although|though|even though|even if|while|whereas|{_IN_SPITE_OF}|obwohl|obgleich|"
     r"auch wenn|bien que|même si|aunque|sebbene|anche se|embora|hoewel|ook al)(?![^\W_])"
 )
+IN_SPITE_OF = re.compile(rf"[\s\"'*_]*(?:(?:and|but|so|yet|however) )?(?:{_IN_SPITE_OF})(?![^\W_])")
+"""What concedes the label that follows: "despite some negative remarks"."""
 
 _TELL = (
     r"say|tell|know|state|specify|mention|indicate|provide|reveal|clarify|give|show|determine|"

@@ -53,6 +53,7 @@ from fairgate.relations.oracles.reading_patterns import (
     GUESSED_BEHIND,
     HEADING,
     HEADS,
+    IN_SPITE_OF,
     INVERTED,
     JOINED,
     KIND,
@@ -102,7 +103,7 @@ _ECHO = re.compile(r", no[\s\"'*_.!]*$")
 """A denial at the end of a sentence, which repeats what the sentence denies."""
 _NEITHER = re.compile(r"(?<![^\W_])neither[\s\"'*_]*$")
 _DECORATION = " \n*_\"'\u201d\u2019)]"
-_TAKING_BACK, _AFFIRMING = "-\u2014,", ":=-\u2192"
+_TAKING_BACK, _AFFIRMING = "-\u2014,", ":=-\u2192[|\u2611\u2705"
 """What stands behind a label, decoration left out, where `TAKEN_BACK` and `AFTER_AFFIRMED` hold."""
 _JUDGING = (LETTER_TICKED, LETTER_FITS)
 """Patterns whose letter is the answer by the words behind it."""
@@ -557,6 +558,8 @@ class _Sentence:
                 status, why = self._open(
                     label, after, clause, joined.get(number), is_asked=is_asked
                 )
+                if status is Status.AFFIRMED and self._is_conceded(labels, number, clause):
+                    status, why = Status.OPEN, "conceded"
                 if status is Status.AFFIRMED and (condition is not None or is_conditional):
                     status, why = Status.OPEN, "under a condition, or what is asked about"
             if exchanged_before(self.own, label.start):
@@ -605,6 +608,17 @@ class _Sentence:
                 clause = clause.rpartition(sign)[2]
         return clause
 
+    def _is_subordinate(self, label: NamedLabel) -> bool:
+        """Tell whether a label stands in a clause such as "although its end is negative"."""
+        clause = self._clause_before(label.start).lstrip(" \"'*_")
+        return CONCESSION.match(clause) is not None
+
+    def _is_conceded(self, labels: Sequence[NamedLabel], number: int, clause: str) -> bool:
+        """Tell whether a label is the first of a clause such as "despite some negative remarks"."""
+        before = labels[number - 1].end if number else 0
+        is_first = before <= labels[number].start - len(clause)
+        return is_first and IN_SPITE_OF.match(clause) is not None
+
     def _joined(self, labels: Sequence[NamedLabel]) -> dict[int, str]:
         """Name for labels that stand in an alternative, or side by side, what joins them."""
         result: dict[int, str] = {}
@@ -636,6 +650,9 @@ class _Sentence:
     ) -> NamedLabel | None:
         """Pick what the sentence says; None where that is nothing."""
         affirmed = [label for label in judged if label.status is Status.AFFIRMED]
+        if len(affirmed) > 1:
+            main = [label for label in affirmed if not self._is_subordinate(label)]
+            affirmed = main or affirmed
         open_option = self._unknown(judged, stop.unknown, unknown) if stop.unknown >= 0 else None
         if open_option is not None:
             options = [label for label in affirmed if label.value != stop.unknown]
