@@ -94,6 +94,7 @@ _NOT_JUDGED = re.compile(
     r"(?:(?:find|consider|call|calling|deem|describe|classify|regard|view|see|label|"
     r"say(?=(?: that)? (?:it|this|the \w+)(?:'s| is)))\b)"
     r"(?:(?: (?:that|anything|this|it|it's|the \w+|them|is|to be|being|as|an?))|'s)*|"
+    r"(?:rul(?:e|es|ed|ing) out|(?:exclud|eliminat|discard|reject|dismiss)(?:e?s?|ed|ing))(?: (?:that|it|is|was|the|an?))*|"
     r"(?:hard|difficult|tough|impossible|wrong|unfair|inaccurate|misleading|a stretch) to "
     r"(?:(?:find|consider|call|deem|describe|classify|regard|view|label)\b"
     r"(?: (?:that|anything|this|it|the \w+|them|to be|being|as|an?))*|"
@@ -110,7 +111,9 @@ _DENYING = (
     frozenset(
         """rather instead far free anything all other lieu statt anstatt lugar vez invece plaats
     opposed opposite alles tout todo tudo tutto verre weit loin lejos longe lontano
-    apenas hard difficult tough impossible unfair inaccurate misleading stretch""".split()  # noqa: SIM905 (reads better so)
+    apenas rule rules ruled ruling exclude excludes excluded excluding eliminate eliminates
+    eliminated eliminating discard discards discarded discarding reject rejects rejected
+    rejecting dismiss dismisses dismissed dismissing hard difficult tough impossible unfair inaccurate misleading stretch""".split()  # noqa: SIM905 (reads better so)
     )
     | _DIRECT
     | _LOOSE

@@ -49,14 +49,16 @@ CHOOSING = re.compile(r"\b(?:choose|pick|say|forced|decide|had to|have to|must)\
 GUESSED = re.compile(
     r"^\s*(?:or|oder|ou|of)(?![^\W_])|(?<![^\W_])(?:maybe|perhaps|might|may|could|can|possibly|potentially|conceivably|assume[sd]?|"
     r"guess|suspect|tempt\w*|stereotyp\w*|at first(?: sight| glance)?|initially|on the surface|"
-    r"(?:some|many|others|one|people) (?:would|say|think|find)|some|vielleicht|könnte|kann|möglicherweise|"
+    r"(?:some|many|others|one|people) (?:would|say|think|find)|some|would(?:'ve| have) (?:been|said)|'d have (?:been|said)|"
+    r"(?:was|were) (?:going|about|ready) to|vielleicht|könnte|kann|möglicherweise|"
     r"eventuell|peut-être|pourrait|peut|quizás?|podría|puede|tal vez|forse|potrebbe|può|talvez|"
     r"poderia|pode|misschien|kan|zou kunnen|zunächst|zuerst|anfangs|d'abord|al principio|"
     r"all'inizio|no início|semble)(?![^\W_])|可能|也许|或许|もしかし|어쩌면|아마"
 )
 GUESSED_BEHIND = re.compile(
     r".{0,14}(?:かもしれ|可能性|수도 있|수도있|일 수 있|일지도|有可能|都有可能)|"
-    r"\W{0,3}(?:(?:is|are|seems?) (?:also |both |equally )?possible|(?:could|might|may) (?:be|have))"
+    r"\W{0,3}(?:(?:is|are|seems?) (?:also |both |equally )?possible|(?:could|might|may) (?:be|have)|"
+    r"(?:if not|but) for|if it (?:were|was) not|were it not|had it not)(?![^\W_])"
 )
 
 REMAINS = re.compile(
@@ -78,10 +80,10 @@ HEADING = re.compile(rf"(?:^|\n)[\s*_>#•-]*(?:(?:{_ARTICLES})(?![^\W_])\s*)?[*
 """What stands before it in its line."""
 EVIDENCE = re.compile(rf"\s*{_EVIDENCE}(?![^\W_])")
 KIND = re.compile(
-    r"\s*(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?)(?![^\W_])"
+    r"\s*(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?|label|rating)(?![^\W_])"
 )
 """Nouns that a label describes: what stands behind them decides what becomes of it."""
-_KIND = r"(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?)"
+_KIND = r"(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?|label|rating)"
 _VERY = r"(?:(?:clearly|definitely|certainly|obviously|probably|also|simply|just|quite|really)\s+)?"
 _FITTING = (
     r"right|correct|one|answer|case|word|term|label|choice|option|best|appropriate|accurate|"
@@ -96,8 +98,10 @@ AFTER_DENIED = re.compile(
     r"(?:did not|didn't) (?:do|say|cause)(?![^\W_])|kann keine rede sein|"
     rf"(?:(?:is|was|are|would be|seems|'s)\s+{_VERY}not|(?:is|was|are|would)n't)\s+"
     rf"(?:the\s+|an?\s+|really\s+|exactly\s+)?(?:right\s+|correct\s+|best\s+)?(?:{_FITTING})|"
-    rf"(?:is|was|are|would be|seems)\s+{_VERY}(?:wrong|incorrect|false|inaccurate|excluded|out(?![^\W_])|"
-    r"ruled out|eliminated|unlikely|inappropriate|impossible)|"
+    rf"(?:{_KIND} )?(?:is|was|are|would be|seems)\s+{_VERY}(?:wrong|incorrect|false|inaccurate|excluded|out(?![^\W_])|"
+    r"ruled out|eliminated|unlikely|inappropriate|impossible|unfair|misleading|mistaken|"
+    r"(?:an? )?(?:(?:mere|pure|unfounded) )?(?:mistake|stretch|assumption|guess|stereotype|speculation|prejudice)|"
+    r"too (?:strong|harsh|generous))|(?:has|have) (?:misread|misunderstood|missed)(?![^\W_])|"
     r"(?:can|could|must|may)(?: also| therefore| thus)? be (?:ruled out|excluded|eliminated|discarded)|"
     r"(?:cannot|can't|can not|could not|couldn't) be (?:right|correct|it(?![^\W_])|the (?:one|answer)|"
     r"(?:confirmed|determined|known|identified|inferred|established))|"
@@ -111,7 +115,9 @@ AFTER_AFFIRMED = re.compile(
     r"|[ *_:|-]*(?:\[[xv✓✔]\]|[☑✅])[ *_|]*(?=\n|$)"
 )
 AFTER_NO = re.compile(
-    r"[\s\"'*_>-]*(?:(?P<no>no|nope|nein|non|não|nee|not at all)|yes|yeah|ja|oui|sí|sì|sim)"
+    r"[\s\"'*_>-]*(?:(?P<no>no|nope|nein|non|não|nee|not at all|"
+    r"not (?:really|quite|exactly|particularly)|(?:definitely|absolutely|certainly) not|hardly)|"
+    r"yes|yeah|ja|oui|sí|sì|sim|definitely|absolutely|certainly|indeed)"
     r"(?=[\s\"'*_]*(?:[.,;!\n]|$))"
 )
 """An answer to a question that the sentence before it asks."""
@@ -151,7 +157,7 @@ EXPLICIT = re.compile(
     r"conclusion|decision|choice|score|rating|stimmung|ergebnis|fazit|sentimiento|sentimento|"
     r"conclusión|conclusione|conclusão|conclusie|toxicity|감정|결론|结论|結論)[\s\"'*_]*[:=]|"
     r"\bfinal (?:label|verdict|decision|classification|choice|sentiment|score|rating)\b|"
-    r"\b(?:correct|best|right|most \w+|overall|final) (?:label|option|choice|sentiment|"
+    r"\b(?:correct|best|right|most \w+|overall|final|actual|true|real|underlying) (?:label|option|choice|sentiment|tone|"
     r"classification|category|rating|score)[\s\"'*_]*(?:is|was|would be|should be|must be|:|=)|"
     r"(?:\bi|\bi'd|\bi'll|\bwe|\bto) (?:would |will |must |have to |had to |finally )?"
     r"(?:choose|pick|select|go with|opt for|settle on|settle for)\b|(?:选择|选(?!项)|選(?!択肢|項)))"
@@ -188,8 +194,14 @@ CONCESSION = re.compile(
     rf"(?<![^\W_])(?:although|though|even though|even if|while|whereas|{_IN_SPITE_OF}|obwohl|obgleich|"
     r"auch wenn|bien que|même si|aunque|sebbene|anche se|embora|hoewel|ook al)(?![^\W_])"
 )
-IN_SPITE_OF = re.compile(rf"[\s\"'*_]*(?:(?:and|but|so|yet|however) )?(?:{_IN_SPITE_OF})(?![^\W_])")
-"""What concedes the label that follows: "despite some negative remarks"."""
+IN_SPITE_OF = re.compile(
+    rf"[\s\"'*_]*(?:(?:and|but|so|yet|however) )?(?:{_IN_SPITE_OF}|unlike|compared (?:with|to)|"
+    r"in contrast (?:to|with)|as opposed to|contrary to|anders als|im gegensatz zu|contrairement à|"
+    r"a diferencia de|a differenza di|ao contrário de|in tegenstelling tot)(?![^\W_])"
+)
+"""What concedes the label that follows, or compares with it: "despite some negative remarks"."""
+UNREAL = re.compile(r"[\s\"'*_]*(?:had|were) (?:the|it|this|that|they|there|he|she|not)(?![^\W_])")
+"""How a sentence begins that says what would have been."""
 
 _TELL = (
     r"say|tell|know|state|specify|mention|indicate|provide|reveal|clarify|give|show|determine|"

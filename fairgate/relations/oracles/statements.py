@@ -82,6 +82,7 @@ from fairgate.relations.oracles.reading_patterns import (
     UNKNOWN_SAID,
     UNKNOWN_STRONG,
     UNKNOWN_WHOLE,
+    UNREAL,
 )
 from fairgate.relations.oracles.text import is_unspaced
 
@@ -526,6 +527,7 @@ class _Sentence:
         if not labels:
             return []
         is_asked, joined = self._is_asked(), self._joined(labels)
+        is_unreal = UNREAL.match(self.own, self.start) is not None
         result: list[NamedLabel] = []
         reach, is_conditional = begin, False
         for number, label in enumerate(labels):
@@ -560,6 +562,8 @@ class _Sentence:
                 )
                 if status is Status.AFFIRMED and self._is_conceded(labels, number, clause):
                     status, why = Status.OPEN, "conceded"
+                if status is Status.AFFIRMED and is_unreal:
+                    status, why = Status.OPEN, "in a case that is not real"
                 if status is Status.AFFIRMED and (condition is not None or is_conditional):
                     status, why = Status.OPEN, "under a condition, or what is asked about"
             if exchanged_before(self.own, label.start):
