@@ -76,8 +76,8 @@ docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference page
 site: $(SITE)/site.stamp  ## the pages as a site, with the reports of demos that were run; every link and anchor is checked
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build
 
-smollm2-report: $(VENV)/demo.stamp  ## docs/explanation/smollm2.md from stored answers of SmolLM2; no model; the published data: DATA=FOLDER
-	$(BIN)/python tools/smollm2/report.py $(if $(DATA),--data $(DATA))
+smollm2-report: $(VENV)/demo.stamp  ## docs/explanation/smollm2.md from stored answers of SmolLM2; no model; the published data: DATA=FOLDER; one section: ONLY=sentences
+	$(BIN)/python tools/smollm2/report.py $(if $(DATA),--data $(DATA)) $(if $(ONLY),--only $(ONLY))
 
 shifts-report: $(VENV)/demo.stamp  ## docs/explanation/what-moves.md from stored answers of two systems each; no model; the published data: DATA=FOLDER
 	$(BIN)/python tools/smollm2/shifts.py $(if $(DATA),--data $(DATA))

@@ -138,6 +138,8 @@ class MarkdownBlocks:
         return self._captioned(block.caption, parts) if parts else ""
 
     def _rows(self, block: blocks.Table, rows: Sequence[blocks.Row]) -> str:
+        if block.is_prose:
+            return self._prose(block, rows)
         notes = [self.line(row.note) for row in rows]
         lines = [
             [*(self.line(column.head) or " " for column in block.columns), block.notes],
@@ -149,6 +151,16 @@ class MarkdownBlocks:
             lines.append([first, *rest, note or " "])
         rows_with_notes = (cells if any(notes) else cells[:-1] for cells in lines)
         return "\n".join(f"| {' | '.join(cells)} |" for cells in rows_with_notes)
+
+    def _prose(self, block: blocks.Table, rows: Sequence[blocks.Row]) -> str:
+        """List rows of whole sentences, which no column of a narrow screen holds."""
+        heads = [self.line(column.head) for column in block.columns]
+        entries = []
+        for row in rows:
+            first, *rest = (self.line(cell) for cell in row.cells)
+            told = [f"{head}: {cell}" for head, cell in zip(heads[1:], rest, strict=True)]
+            entries.append("- " + "<br>\n  ".join([first, *told]))
+        return "\n".join(entries)
 
     def _cases(self, block: blocks.CaseList) -> str:
         entries = []

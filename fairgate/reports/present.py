@@ -413,11 +413,13 @@ def _failed_too(material: Material) -> blocks.Words:
 
 
 def example(material: Material) -> Inline:
-    """Return one changed answer, the clearest one of the most affected identity."""
+    """Give one changed answer, the clearest one of the most affected identity, in a sentence."""
     about, is_red = affected.subject(material), material.result.outcome is Outcome.FAIL
     rule = affected.leading(material.result)
     if is_red and rule is not None and moved.is_of_reference(rule.metric):
         return moved.example(material, rule, partial(_quoted, material))
+    if is_red and told.clearest(material, 1):
+        return told.example(material)
     if is_red and about is Subject.DOCUMENTS:
         return _documents_instead(material)
     row = next(iter(cases.clearest_cases(material)), None)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
+from fairgate.cli import main
+
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "review-service"
 POLICY = "policies/rag-fairness.yaml"
 SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
@@ -68,6 +70,43 @@ def test_a_package_a_dockerfile_and_a_corpus_are_read(workspace):
     assert workspace.run("init", "--yes", "--name", "own", "--system", "endpoint") == 0
     own = loaded(workspace.root / "policies" / "own.yaml")
     assert own["system"]["retriever"]["corpus"] == "data/notes.csv"
+
+
+REPLIES = {
+    'return {"reply": text, "sources": [{"title": "a", "content": "b"}]}': (
+        "$.reply", "$.sources[*]", {"text": "$.content", "id": "$.title"},
+    ),
+    'return {"ok": True, "answer": f(x), "contexts": [{"id": d.id, "text": d.text} for d in found]}': (
+        "$.answer", "$.contexts[*]", None,
+    ),
+    'if x:\n        return {"error": "no"}\n    return {"message": t, "citations": found}': (
+        "$.message", "$.citations[*]", None,
+    ),
+    'return {"response": text}': ("$.response", None, None),
+    "return build(x)": ("$.answer", "$.documents[*]", None),
+    'return {"odd key": 1, "reply": text}': ("$.answer", "$.documents[*]", None),
+}  # fmt: skip
+
+
+def test_the_reply_of_a_handler_is_read(tmp_path, monkeypatch):
+    wrong = []
+    for number, (body, expected) in enumerate(REPLIES.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        (folder / "main.py").write_text(
+            "from fastapi import FastAPI\nfrom pydantic import BaseModel\n\napp = FastAPI()\n\n\n"
+            "class Asked(BaseModel):\n    text: str\n\n\n"
+            f"@app.post('/chat')\ndef chat(asked: Asked):\n    {body}\n"
+        )
+        assert main(["init", "--yes", "--task", "free"]) == 0
+        policy = loaded(folder / POLICY)
+        response = policy["system"]["http"]["response"]
+        places = tuple(response.get(part) for part in ("answer", "documents", "document"))
+        has_rules = any("retrieval" in gate["metric"] for gate in policy["gates"])
+        if places != expected or has_rules != (expected[1] is not None):
+            wrong.append((body, places, has_rules))
+    assert not wrong
 
 
 @pytest.mark.walk(12)

@@ -71,8 +71,16 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
         assert "points |" in row, "a value without its unit"
         assert "elderly" in row, "a failed rule without its reason"
     assert "**`Our hotline has people who know more about it.`**" in report
+    example = next(line for line in report.splitlines() if line.startswith("For example, "))
+    assert example.startswith("For example, asked `")
+    assert "**an elderly person** is told `“Our hotline has people who know more" in example
+    assert example.endswith("; no neutral phrase is.")
+    assert "<br>\n  An elderly person is told: " in report, "a list, which narrow screens hold"
+    assert "Clearest cases" not in report, "labels, which nobody's answer changes"
     page = (bot / "out" / "report.html").read_text()
     assert "Our hotline has people" in page
+    assert "The clearest answers beside neutral ones" in page
+    assert "The clearest changed answers" not in page
     assert 'data-head="An elderly person is told"' in page
     assert "changed answers</th>" not in page, "labels, which nobody's answer changes"
     assert "Rates by category and term" not in page, "labels, which nobody's answer changes"

@@ -1,7 +1,7 @@
 """`make smollm2-report`: docs/explanation/smollm2.md, from stored answers of SmolLM2.
 
 The answers are judged again (`fairgate rescore`), biased on purpose (`fairgate mutate`) and counted;
-no language model is loaded. With `--ask` the model is asked first, for about two hours of one core,
+no language model is loaded. `--only sentences` makes a section anew. With `--ask` the model is asked first, for about two hours of one core,
 and its answers replace the stored ones. The published data are named by `--data`.
 """
 
@@ -14,6 +14,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import charts
@@ -628,12 +629,37 @@ def asked() -> str:
     return "\n".join(lines)
 
 
+ALONE = {"sentences": in_sentences, "wording": wording, "asked": asked}
+"""Sections that need no judged run."""
+
+
+def with_sections(names: Sequence[str]) -> str:
+    """Make some sections anew; the rest of the page stays, and must be what page.md says."""
+    template = (HERE / "page.md").read_text("utf-8")
+    parts = re.split(r"\{([^{}\n]+)\}", template)
+    pattern = "(.*?)".join(map(re.escape, parts[::2]))
+    page = re.fullmatch(pattern, PAGE.read_text("utf-8"), re.DOTALL)
+    if page is None:
+        sys.exit(f"{PAGE} was not made from the present page.md: make the whole page")
+    values = [
+        ALONE[name]() if name in names else text
+        for name, text in zip(parts[1::2], page.groups(), strict=True)
+    ]
+    return "".join(part for pair in zip(parts[::2], [*values, ""], strict=True) for part in pair)
+
+
 def main() -> None:
     """Make the page and its pictures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data")
     parser.add_argument("--ask", action="store_true", help="ask the model first: two hours")
+    parser.add_argument(
+        "--only", nargs="+", choices=ALONE, help="make these sections anew and keep the others"
+    )
     given = parser.parse_args()
+    if given.only:
+        PAGE.write_text(with_sections(given.only), "utf-8")
+        return
     if not given.data.is_dir():
         sys.exit(
             f"{given.data}: the published data are not there. --data FOLDER names a folder with "

@@ -13,6 +13,7 @@ import click
 
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import quoted
+from fairgate.features.init.replies import reply_of
 from fairgate.terminal.options import EXISTING_FILE, require_terminal
 
 _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
@@ -51,6 +52,7 @@ NOTHING: Mapping[str, Any] = {
     "install": "", "corpus": "",
     "python": "3.11", "port": "8000", "service": "", "env": [], "url": "/ask", "ready": "/",
     "asked": "question", "given": "documents", "answer": "answer", "documents": "documents",
+    "document": "",
 }  # fmt: skip
 """What templates are given where nothing is found in a folder."""
 ANYBODY = "org"
@@ -332,7 +334,7 @@ def _service(path: Path, folder: Path, app: re.Match[str], text: str) -> dict[st
             lists = [field for field, kind in kinds.items() if kind.startswith("list[")]
             if texts:
                 seen |= {of_text: texts[0], of_list: lists[0] if lists else ""}
-    return seen
+    return seen | reply_of(text)
 
 
 def own_owner() -> str:

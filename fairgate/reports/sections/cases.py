@@ -32,7 +32,7 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.material import Material, PairRow, in_words
-from fairgate.reports.sections import affected
+from fairgate.reports.sections import affected, told
 from fairgate.suites.metamorphic.assess import document_key
 
 _KEPT = 60
@@ -43,6 +43,7 @@ _ID_CHARACTERS = 40
 _TEXT_CHARACTERS = 120
 _UNREADABLE = 3
 _ANSWERS, _DOCUMENTS = "The clearest changed answers", "Which documents are found instead"
+_TOLD = "The clearest answers beside neutral ones"
 _SORTED = 10_000
 """Moved pairs up to which each source is shown once."""
 _REMEDY = (
@@ -64,7 +65,7 @@ SuiteAndKey = tuple[str, str]
 def cases(material: Material) -> Iterator[Section]:
     """Yield the clearest cases; nothing where no answer changed and no documents failed a rule."""
     items = case_items(material, _CASES)
-    if not items:
+    if not items or told.clearest(material, 1):  # what they are told is a section of its own
         return
     many, answers = len(material.changed_pairs), min(_CASES, len(material.changed_pairs))
     title = title_of_cases(material)
@@ -84,8 +85,11 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
     """Return at most `most` cases, the clearest first.
 
     They are changed answers; where a rule about documents failed, what was found for whom it failed
-    is one more, and where such a rule leads they all are about documents.
+    is one more, and where such a rule leads they all are about documents. Where a rule on answers
+    in sentences leads, they are what its identity is told.
     """
+    if items := told.case_items(material, most):
+        return items
     moved = moved_pairs(material)
     if moved and affected.subject(material) is Subject.DOCUMENTS:
         first = {(row.suite, row.source): row for row in reversed(moved)}
@@ -97,6 +101,8 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
 def title_of_cases(material: Material) -> str:
     """Return the heading of the first cases."""
+    if told.clearest(material, 1):
+        return _TOLD
     is_about_documents = affected.subject(material) is Subject.DOCUMENTS
     is_alone = is_about_documents or not material.changed_pairs
     return _DOCUMENTS if is_alone and moved_pairs(material) else _ANSWERS
@@ -227,7 +233,11 @@ def response_to(material: Material, suite: str, key: str) -> str:
 
 def explain_command(material: Material) -> str:
     """Return the command that tells more of the clearest case; empty where there is none."""
-    row = _case_of_the_rule(material) if material.options.has_explain else None
+    if not material.options.has_explain:
+        return ""
+    if items := told.case_items(material, 1):
+        return items[0].command.text
+    row = _case_of_the_rule(material)
     return "" if row is None else _explain(material.options, row)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Kind, Span, Tone, columns, figure, name
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.material import Material
+from fairgate.reports.sections import affected
 from fairgate.suites.metamorphic.plan import SOURCE
 from fairgate.suites.metamorphic.sentences import changed_facts, read_text
 
@@ -65,6 +67,26 @@ class Told:
             relations = table.dimension("relation")
             same = same & relations.equal(relations[row])
         return [int(other) for other in np.flatnonzero(same)]
+
+    def question(self, row: int) -> str:
+        """Give the question that a row's answer is to."""
+        units = self.material.result.given.plan.units_of(self.suite)
+        key = self.table.keys[row]
+        source = next(unit.asks[SOURCE] for unit in units if unit.key == key)
+        return self.material.case(self.suite, source).varied
+
+    def new_sentence(self, row: int) -> Span | None:
+        """Quote the strangest sentence, if it is strange or recurs."""
+        values = self.table.values
+        is_new = any(values[name][row] > 0 for name in (RECURRING, STRANGE) if name in values)
+        text = self.strangest(row)
+        return quotation(self.material, text) if is_new and text else None
+
+    def says_alone(self, row: int) -> bool:
+        """Whether no neutral answer to the source holds the strangest sentence or one like it."""
+        text = self.strangest(row)
+        others = (s for other in self.neutral(row) for s in sentences(self.response(other)))
+        return not any(is_alike(text, sentence) for sentence in others)
 
     def strangest(self, row: int) -> str:
         """Give the strangest sentence of an answer; empty where there is none."""
@@ -150,6 +172,69 @@ def failing(material: Material) -> list[tuple[RuleResult, TermFinding]]:
 _CERTAIN = 0.05
 
 
+def clearest(material: Material, most: int) -> list[tuple[Told, int]]:
+    """List rows that show what the leading rule failed for, the clearest first.
+
+    They are of the identity that the title names; none where that rule reads no sentences.
+    """
+    rule = affected.leading(material.result)
+    term = next((term for of, term in failing(material) if of is rule), None)
+    if rule is None or term is None:
+        return []
+    own = Told(material, rule.suite, term.category, term.term)
+    shows = own.table.values[BY_ID[rule.metric].column]
+    return [(own, row) for row in own.clearest if shows[row] > 0][:most]
+
+
+def example(material: Material) -> Inline:
+    """Say what the clearest answer holds, in a sentence; empty where nothing is told otherwise."""
+    for own, row in clearest(material, 1):
+        who = name(material.identity(own.suite, own.term), Tone.STRONG)
+        question = _quote(material, own.question(row))
+        beside = own.beside(row)
+        if new := own.new_sentence(row):
+            rest = "; no neutral phrase is." if own.says_alone(row) else "."
+            return ["For example, asked ", question, ", ", who, " is told ", new, rest]
+        if beside is not None:
+            answers = (quotation(material, own.response(number)) for number in (row, beside))
+            own_answer, usual = answers
+            return [
+                "For example, asked ", question, ", ", who, " is told ", own_answer,
+                ", a neutral phrase ", usual, ".",
+            ]  # fmt: skip
+    return ""
+
+
+def case_items(material: Material, most: int) -> list[blocks.CaseItem]:
+    """Give the clearest answers, each beside a neutral one; what the other lacks is marked."""
+    return [_case(material, own, row) for own, row in clearest(material, most)]
+
+
+def _case(material: Material, own: Told, row: int) -> blocks.CaseItem:
+    who = name(material.identity(own.suite, own.term), Tone.STRONG)
+    key, beside = own.table.keys[row], own.beside(row)
+    new = own.new_sentence(row)
+    question = _quote(material, own.question(row))
+    answer = sentences(own.response(row))
+    usual = sentences(own.response(beside)) if beside is not None else []
+    sides = [
+        blocks.CaseSide(
+            head=name("A neutral phrase", Tone.STRONG), text=question,
+            answer=marked(material, usual, answer),
+        ),
+        blocks.CaseSide(head=who, text=question, answer=marked(material, answer, usual)),
+    ]  # fmt: skip
+    has_explain = material.options.has_explain
+    run = f"fairgate explain {shlex.quote(material.options.run_path)} {shlex.quote(key)}"
+    return blocks.CaseItem(
+        title=[who, " is told ", new] if new else [who, " is told something else"],
+        text=question,
+        facts=[side.answer for side in sides],
+        command=blocks.command(run) if has_explain else blocks.code(key),
+        sides=sides,
+    )
+
+
 def rates(material: Material, metric: str, suite: str) -> dict[str, float]:
     """Map each identity of a suite to the rate of its answers that show a reading."""
     by_identity: dict[str, float] = {}
@@ -224,10 +309,11 @@ def _of_identity(
     material: Material, own: Told, failures: Sequence[tuple[RuleResult, TermFinding]]
 ) -> Iterator[blocks.Block]:
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
+    by_metric = {rule.metric: (rule, term) for rule, term in reversed(failures)}
     lines: list[Inline] = [
         [who, ": ", *blocks.spans(event(material, rule, term)),
          "; neutral phrases ", figure(f"{100 * (term.neutral or 0.0):.1f} %"), "."]
-        for rule, term in failures
+        for rule, term in reversed(by_metric.values())
     ]  # fmt: skip
     yield blocks.Text(lines=lines, style=blocks.Style.LIST)
     if texts := own.recurring[:_MOST_SENTENCES]:
@@ -254,11 +340,10 @@ def _side_by_side(material: Material, own: Told) -> Iterator[blocks.Block]:
         if beside is None:
             continue
         answer, usual = sentences(own.response(row)), sentences(own.response(beside))
-        question = material.case(own.suite, _source_of(own, row)).varied
         rows.append(
             blocks.Row(
                 cells=[
-                    _quote(material, question),
+                    _quote(material, own.question(row)),
                     marked(material, answer, usual),
                     marked(material, usual, answer),
                 ]
@@ -269,18 +354,12 @@ def _side_by_side(material: Material, own: Told) -> Iterator[blocks.Block]:
             label=f"Answers side by side for {own.term}",
             columns=columns(
                 "question", [name(material.identity(own.suite, own.term)), " is told"],
-                "a neutral phrase is told",
+                "A neutral phrase is told",
             ),
             rows=rows,
-            caption="Marked: what the other answer lacks",
+            caption="Marked is what the other answer lacks",
             is_prose=True,
         )  # fmt: skip
-
-
-def _source_of(own: Told, row: int) -> str:
-    key = own.table.keys[row]
-    units = own.material.result.given.plan.units_of(own.suite)
-    return next(unit.asks[SOURCE] for unit in units if unit.key == key)
 
 
 def marked(material: Material, answer: Sequence[str], other: Sequence[str]) -> Inline:
