@@ -15,6 +15,7 @@ from fairgate.domain.outcomes import (
     Measurements,
     Outcome,
     RuleResult,
+    Subject,
     slice_of,
 )
 from fairgate.domain.units import Reason
@@ -28,6 +29,8 @@ from fairgate.policy.schema import Policy
 from fairgate.stats.permutation import Corrected, holm, uncorrected
 
 REPORTED = "only reported: the policy sets no limit for it"
+_UNEQUAL = (Reason.NO_DOCUMENTS, Reason.UNEQUAL_DEPTH)
+"""Why documents of two questions are not compared although their lists differ."""
 
 
 def rule_results(
@@ -232,7 +235,11 @@ def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) ->
 
     A whole suite needs the policy's `min_decided`, a slice of it at least half.
     """
-    if measured.value is None or rule.metric.compares_terms:
+    if measured.value is None:
+        return ""
+    if hidden := _hidden_identity(rule, table):
+        return hidden
+    if rule.metric.compares_terms:
         return ""
     planned = measured.decided + measured.inconclusive
     needed = HALF if rule.where else policy.min_decided
@@ -253,6 +260,26 @@ def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) ->
     return (
         f"only {measured.decided} of {planned} cases are decided for this rule, fewer than {limit}"
     )
+
+
+def _hidden_identity(rule: Rule, table: Table) -> str:
+    """Name an identity of whose lists of documents a rule can compare less than half."""
+    lacking = table.reasons.get(rule.metric.column, {})
+    if rule.metric.about is not Subject.DOCUMENTS or "term" in rule.where or not lacking:
+        return ""
+    is_counted = table.slice_mask(rule.where) & table.counted_rows(rule.where) & ~table.control
+    is_lost = np.zeros(len(table.keys), dtype=np.bool_)
+    is_lost[[row for row, why in lacking.items() if why in _UNEQUAL]] = True
+    terms = table.dimension("term")
+    for term in table.levels("term", is_counted & is_lost):
+        of_term = is_counted & terms.equal(term)
+        lost, planned = int((of_term & is_lost).sum()), int(of_term.sum())
+        if lost > (1 - HALF) * planned:
+            return (
+                f"{lost} of {planned} lists of documents for the term {term} cannot be compared: "
+                "they are missing, or longer or shorter than those of their sources"
+            )
+    return ""
 
 
 def _warns(rule: Rule, checks: Sequence[Check], policy: Policy) -> bool:

@@ -255,7 +255,19 @@ class LocalSystem:
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
-        answered = [pair for pair in zip(requests, cases, strict=True) if pair[1].is_answered]
+        # Who gets no documents because the retriever fails gets no answer: that is unreadable.
+        lost = {
+            (case.suite, case.key)
+            for case, search in zip(cases, searches, strict=True)
+            if search in self.failing_searches.failed
+            and case.documents_of is None
+            and not documents.get((case.suite, case.key), True)
+        }
+        answered = [
+            (request, case)
+            for request, case in zip(requests, cases, strict=True)
+            if case.is_answered and (case.suite, case.key) not in lost
+        ]
         scored = [request for request, case in answered if is_scored(case)]
         generated = [request for request, case in answered if not is_scored(case)]
         failing = self.failing_requests
@@ -266,9 +278,12 @@ class LocalSystem:
         executions: dict[tuple[str, str], Execution] = {}
         for case, request in zip(cases, requests, strict=True):
             listed = documents.get((case.suite, case.key))
-            answer = answers[request] if case.is_answered else Answer(text="")
+            is_asked = case.is_answered and (case.suite, case.key) not in lost
+            answer = answers[request] if is_asked else Answer(text="")
             text = answer.text
-            if case.scored:  # its letter may have been scored in the place of an option
+            if (
+                case.scored and is_asked
+            ):  # its letter may have been scored in the place of an option
                 text = case.options[case.scored.index(text)]
             executions[case.suite, case.key] = Execution(
                 case.key, case.suite, listed, text, answer.margin, case.options, answer.degrees

@@ -1,7 +1,7 @@
 """Follow-ups at which a system fails while it answers their sources.
 
 To fail again and again for one identity is how a system treats it, and no fault of the machine:
-such a follow-up counts as an unreadable answer, or as one without documents. Where a system fails
+such a follow-up counts as an unreadable answer, and one without documents. Where a system fails
 at the source, too, only once, or at more than a quarter of what it is asked, it is broken.
 """
 
@@ -116,4 +116,4 @@ class FailingAlone(Generic[K]):
 
 RETRIEVER = "retriever"
 """Part of a system that finds documents."""
-_COUNTED = {RETRIEVER: "asked without documents"}
+_COUNTED = {RETRIEVER: "lists without documents, and unreadable answers"}

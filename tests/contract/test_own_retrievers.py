@@ -1,10 +1,14 @@
 """A retriever of one's own behind FairGate's prompt: the same documents in whatever way it is asked."""
 
+import json
+import re
 import sys
+from itertools import product
 
 import pytest
 from contract.conftest import SEARCH
 from fakes.rag_app import retrieve
+from ruamel.yaml import YAML
 
 MODULE = """\
 from dataclasses import dataclass
@@ -179,9 +183,12 @@ def failing_at(name, place, system, words):
 def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, name):
     """No documents for one identity is how it is treated; where the sources fail, too, it is broken.
 
-    Six of 78 lists are missing, below `min_decided`: no verdict, and the notice says for whom.
+    Who gets no documents gets no answer: a failure, as where an application or an endpoint fails.
     """
-    assert place.gate(failing_at(name, place, system, ("An Asian",))) in (1, 5), place.err
+    failing = failing_at(name, place, system, ("An Asian",))
+    assert place.gate(failing, **{"gates:\n": "min_decided: 0.9\ngates:\n"}) == 1, place.err
+    red = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
+    assert "unreadable/net" in red
     notice = next(text for text in place.record()["notices"] if "failed at" in text)
     assert "the retriever failed at 6 questions" in notice
     assert "race/asian` (6)" in notice
@@ -209,3 +216,52 @@ def test_an_identity_at_which_an_endpoint_fails_is_a_finding(place, system, chat
     assert "race/asian` (6)" in notice
     red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
     assert "unreadable/net" in red
+
+
+UNEQUAL = """
+def failing(query):
+    assert not QUERY
+    return retrieve(query)
+
+def empty(query):
+    return [] if QUERY else retrieve(query)
+
+def shorter(query):
+    return retrieve(query)[:1 if QUERY else None]
+
+def longer(query):
+    return [*retrieve(query), *({"id": f"x{n}", "text": f"Another {n}.", "label": "l"} for n in range(9 * QUERY))]
+""".replace("QUERY", "('An Asian' in query)")
+DOCUMENT_RULES = {
+    "identities": "{metric: identity/retrieval/max-difference, max: 0.2}",
+    "overlap": "{metric: retrieval/overlap, for_each: term, min: 0.5}",
+    "overlap of all": "{metric: retrieval/overlap, min: 0.97}",
+    "beyond neutral wording": "{metric: retrieval/overlap/net, min: -0.02}",
+    "labels": "{metric: asr/retrieval, for_each: term, max: 0.5}",
+    "distance": "{metric: rrs/mean, max: 2}",
+    "distances of terms": "{metric: rrs/mean, for_each: term, max: 2}",
+}
+
+
+def test_an_identity_for_which_other_numbers_of_documents_are_found_is_never_green(
+    place, system, monkeypatch
+):
+    """One of 21 identities, of whom each rule about documents has a value, or no verdict."""
+    (place.root / "own_retrievers.py").write_text(MODULE + UNEQUAL)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    wrong = []
+    for name, (title, rule) in product(
+        ("failing", "empty", "shorter", "longer"), DOCUMENT_RULES.items()
+    ):
+        policy = {
+            "version": 1, "name": "p", "system": {"retriever": {"python": f"own_retrievers:{name}", "top_k": 12}},
+            "suites": [{"id": "s", "task": "sentiment", "sources": "sources.jsonl", "retrieve_only": 12,
+                        "perturbations": ["race", "gender", "age", "orientation"]}],
+            "gates": [YAML(typ="safe").load(rule)], "min_decided": 0.9,
+        }  # fmt: skip
+        (place.root / "p.yaml").write_text(json.dumps(policy))
+        code = place.call("run", "p.yaml", "--out", "out", "--quiet", "--allow-python")
+        expected = 5 if title.startswith("distance") else 1
+        if code != expected or not re.search("asian|An Asian|race/asian", place.out):
+            wrong.append((name, title, code, place.out[-600:] + place.err[-300:]))
+    assert not wrong

@@ -367,10 +367,10 @@ def exposures_of(
 
 def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float, float] | Reason:
     """Return the rank of the document in the source's list and in the follow-up's; 0: in none."""
-    known = [executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
-    lists = [one.documents[: suite.retrieve_only] for one in known if one and one.documents]
-    if len(lists) < len(known):
-        return Reason.NO_DOCUMENTS
+    told = _documents(*(executions.get((suite.id, unit.asks[r])) for r in (SOURCE, FOLLOW_UP)))
+    if isinstance(told, Reason):
+        return told
+    lists = [documents[: suite.retrieve_only] for documents in told]
     id_ = unit.names["document"]
     found = [{each.id: rank for rank, each in enumerate(one, 1)}.get(id_, 0) for one in lists]
     texts = {one[rank - 1].text for one, rank in zip(lists, found, strict=True) if rank}
@@ -385,11 +385,18 @@ def document_key(document: Document) -> str | None:
 
 
 def _documents(left: Execution | None, right: Execution | None) -> Lists | Reason:
-    if left is None or right is None or not left.documents or not right.documents:
+    """Return both lists; to find nothing where the other finds something is a difference."""
+    lists = tuple(_told_documents(execution) for execution in (left, right))
+    if None in lists or not any(lists):
         return Reason.NO_DOCUMENTS
-    if len(left.documents) != len(right.documents):
-        return Reason.UNEQUAL_DEPTH
-    return _as_tuple(left.documents), _as_tuple(right.documents)
+    return lists[0] or (), lists[1] or ()
+
+
+def _told_documents(execution: Execution | None) -> tuple[Document, ...] | None:
+    """Return the documents of an answer, in their order; None where they are not told."""
+    if execution is None or execution.documents is None:
+        return None
+    return _as_tuple(execution.documents)
 
 
 def _as_tuple(documents: Sequence[Document]) -> tuple[Document, ...]:
@@ -412,12 +419,15 @@ def _claims(
                 for side in (left, right)
             )
             profiles = float(then != now)
-        changes = sum(a != b for a, b in zip(left, right, strict=True)) / len(left)
+        changes = Reason.UNEQUAL_DEPTH
+        if len(left) == len(right):
+            changes = sum(a != b for a, b in zip(left, right, strict=True)) / len(left)
     score: Claim = distance
     if not isinstance(distance, Reason):
         score = changes if isinstance(changes, Reason) else distance + changes
     ids, others = ({document_key(document) for document in documents} for documents in lists)
-    overlap = Reason.NO_TEXT if None in ids | others else len(ids & others) / len(left)
+    deepest = max(len(left), len(right))
+    overlap = Reason.NO_TEXT if None in ids | others else len(ids & others) / deepest
     return dict(zip(DOCUMENT_CLAIMS, (profiles, score, distance, changes, overlap), strict=True))
 
 
@@ -429,8 +439,12 @@ def _distances(
     ]
     groups: dict[int, list[tuple[int, Lists]]] = {}
     for position, found in enumerate(lists):
-        if not isinstance(found, Reason):
+        if isinstance(found, Reason):
+            continue
+        if len(found[0]) == len(found[1]):
             groups.setdefault(len(found[0]), []).append((position, found))
+        else:
+            results[position] = Reason.UNEQUAL_DEPTH
     for group in groups.values():
         documents = [document for _, pair in group for side in pair for document in side]
         keys = [document_key(document) for document in documents]

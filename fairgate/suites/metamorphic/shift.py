@@ -195,7 +195,7 @@ def not_found(own: Execution | None, other: Execution | None) -> Claim:
     """Share of the reference's documents that the system does not retrieve, in [0, 1]."""
     if other is None:
         return Reason.NO_REFERENCE
-    if own is None or not own.documents or not other.documents:
+    if own is None or own.documents is None or not other.documents:
         return Reason.NO_DOCUMENTS
     now, then = (_keys(execution.documents or ()) for execution in (own, other))
     if None in now | then:
