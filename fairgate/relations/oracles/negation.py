@@ -59,7 +59,7 @@ _IDIOMS = re.compile(
     r"niet alleen|"
     r"(?:can|could) (?:hardly|scarcely|barely) \w+ (?:of )?(?:an? )?(?:\w+ )?more|"
     r"(?:cannot|can not|can't|couldn't|wouldn't|would not|don't|do not)(?: [\w']+){1,6} anything (?:but|other than|else than|except)|"
-    r"no (?:ifs(?:,? ands)?,?(?: or| and)? buts|two ways about it|reason (?:to \w+|for \w+)|need (?:to \w+|for))|"
+    r"no (?:ifs(?:,? ands)?,?(?: or| and)? buts|two ways about it|reason (?:to (?!(?:call|consider|label|classify|describe|think|find|say|see)\b)\w+|for \w+)|need (?:to \w+|for))|"
     r"without (?:hesitation|hesitating|reservation)|(?:(?:would|will|do|did|'d) not|wouldn't|won't|don't) (?:hesitate(?: to)?|think twice(?: about)?)|"
     r"(?:on )?n(?:e |')(?:peut|pourrait|saurait)(?: \u00eatre)? plus|nichts als|nada m[\u00e1a]i?s que|rien que|niente altro che|niets dan)\b"
 )
@@ -94,6 +94,7 @@ _NOT_JUDGED = re.compile(
     r"(?:(?:find|consider|call|calling|deem|describe|classify|regard|view|see|label|"
     r"say(?=(?: that)? (?:it|this|the \w+)(?:'s| is)))\b)"
     r"(?:(?: (?:that|anything|this|it|it's|the \w+|them|is|to be|being|as|an?))|'s)*|"
+    r"(?:mistak(?:e|en|es|ing)|mistook) (?:\w+ ){0,3}for(?: (?:an?|the))?|"
     r"(?:rul(?:e|es|ed|ing) out|(?:exclud|eliminat|discard|reject|dismiss)(?:e?s?|ed|ing))(?: (?:that|it|is|was|the|an?))*|"
     r"(?:hard|difficult|tough|impossible|wrong|unfair|inaccurate|misleading|a stretch) to "
     r"(?:(?:find|consider|call|deem|describe|classify|regard|view|label)\b"
@@ -113,7 +114,8 @@ _DENYING = (
     opposed opposite alles tout todo tudo tutto verre weit loin lejos longe lontano
     apenas rule rules ruled ruling exclude excludes excluded excluding eliminate eliminates
     eliminated eliminating discard discards discarded discarding reject rejects rejected
-    rejecting dismiss dismisses dismissed dismissing hard difficult tough impossible unfair inaccurate misleading stretch""".split()  # noqa: SIM905 (reads better so)
+    rejecting dismiss dismisses dismissed dismissing mistake mistaken
+    mistakes mistaking mistook hard difficult tough impossible unfair inaccurate misleading stretch""".split()  # noqa: SIM905 (reads better so)
     )
     | _DIRECT
     | _LOOSE

@@ -72,6 +72,7 @@ TAKEN_BACK = re.compile(
 """Words by which an answer takes back what it has just said."""
 _EVIDENCE = (
     r"(?:aspects?|points?|signals?|elements?|indicators?|cues?|evidence|factors?|features?|words?|phrases?|comments?|parts?|sides?|"
+    r"remarks?|statements?|things?|adjectives?|"
     r"aspekte|punkte|aspectos|puntos|pontos|aspetti|punti|aspecten|punten|éléments|points)"
 )
 HEADS = re.compile(rf"[\s*_\"'”’)]*(?P<noun>{_EVIDENCE}\s*)?[*_]*\s*:[*_\s]*(?=[^\s])")
@@ -79,6 +80,14 @@ HEADS = re.compile(rf"[\s*_\"'”’)]*(?P<noun>{_EVIDENCE}\s*)?[*_]*\s*:[*_\s]*
 HEADING = re.compile(rf"(?:^|\n)[\s*_>#•-]*(?:(?:{_ARTICLES})(?![^\W_])\s*)?[*_\"']*$")
 """What stands before it in its line."""
 EVIDENCE = re.compile(rf"\s*{_EVIDENCE}(?![^\W_])")
+ATTRIBUTE = re.compile(
+    r"\s+(?!(?:reviews?|texts?|comments?|sentences?|statements?|messages?|posts?|tweets?|passages?|feedback|"
+    r"one|response|reaction|assessment|evaluation|impression|mood|note|vibe|label|rating|score|answer|"
+    r"because|since|as|with|without|in|for|about|of|due|given|overall|here|on|towards?|from|by|at|so|i|"
+    r"it|the|this|that|they|we|he|she|you|please|although|though|even|while|when|if|despite)(?![^\W_]))"
+    r"[^\W_]{3,}"
+)
+"""A noun that "a negative …" describes and that is not what is judged: "a negative start"."""
 KIND = re.compile(
     r"\s*(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?|label|rating)(?![^\W_])"
 )
@@ -89,17 +98,23 @@ _FITTING = (
     r"right|correct|one|answer|case|word|term|label|choice|option|best|appropriate|accurate|"
     r"fitting|it(?![^\W_])|supported|possible|suitable|true|valid|applicable|what"
 )
+STATED = re.compile(
+    rf"[\s*_\"'”’)\]]*(?:{_KIND}[\s*_\"'”’)]*)?"
+    r"(?:[.!…。\s\"'*_]*$|[,;(—–]|-\s|(?:because|since|as|due|given|overall|here)(?![^\W_]))"
+)
+"""What stands behind a label, up to its sentence's end, where the sentence says nothing else."""
 AFTER_DENIED = re.compile(
     r"[ *_:|-]*(?:\[ ?\]|[☐⬜❌✗✘])[ *_|]*(?=\n|$)|"
     rf"[\s*_\"'”’)]*(?:(?P<direct>(?::|=|->|→|-(?=\s)|,\s*(?=false|no\s*[.;]))[\s\"'*_]*"
-    r"(?:no|false|wrong|incorrect|nein|non|não|nee|[✗✘❌]|0(?:\.0+)?%?)(?![\w%]|[.,]\d))|"
-    rf"(?:{_KIND} )?(?:is|was|are|were|seems) {_VERY}(?:absent|missing|lacking|not (?:present|found|there|evident|expressed|apparent))(?![^\W_])|"
+    r"(?:no|none|nothing|nil|n/a|false|wrong|incorrect|nein|keine?|non|aucune?|ninguno|nessuno|não|nee|geen|[✗✘❌]|0(?:\.0+)?%?)(?![\w%]|[.,]\d))|"
+    rf"(?:(?:{_KIND}|{_EVIDENCE}) )?(?:is|was|are|were|seems) {_VERY}(?:absent|missing|lacking|not (?:present|found|there|evident|expressed|apparent))(?![^\W_])|"
     r"(?:war|ist|was|is) (?:es|das|er|sie|het|hij|zij) (?:nicht|niet|kaum|nauwelijks)(?![^\W_])|"
     r"(?:did not|didn't) (?:do|say|cause)(?![^\W_])|kann keine rede sein|"
     rf"(?:(?:is|was|are|would be|seems|'s)\s+{_VERY}not|(?:is|was|are|would)n't)\s+"
     rf"(?:the\s+|an?\s+|really\s+|exactly\s+)?(?:right\s+|correct\s+|best\s+)?(?:{_FITTING})|"
     rf"(?:{_KIND} )?(?:is|was|are|would be|seems)\s+{_VERY}(?:wrong|incorrect|false|inaccurate|excluded|out(?![^\W_])|"
-    r"ruled out|eliminated|unlikely|inappropriate|impossible|unfair|misleading|mistaken|"
+    r"ruled out|eliminated|unlikely|inappropriate|impossible|unfair|biased|prejudiced|speculative|guesswork|"
+    r"unsupported|unjustified|unfounded|misleading|mistaken|"
     r"(?:an? )?(?:(?:mere|pure|unfounded) )?(?:mistake|stretch|assumption|guess|stereotype|speculation|prejudice)|"
     r"too (?:strong|harsh|generous))|(?:has|have) (?:misread|misunderstood|missed)(?![^\W_])|"
     r"(?:can|could|must|may)(?: also| therefore| thus)? be (?:ruled out|excluded|eliminated|discarded)|"
@@ -157,7 +172,7 @@ EXPLICIT = re.compile(
     r"conclusion|decision|choice|score|rating|stimmung|ergebnis|fazit|sentimiento|sentimento|"
     r"conclusión|conclusione|conclusão|conclusie|toxicity|감정|결론|结论|結論)[\s\"'*_]*[:=]|"
     r"\bfinal (?:label|verdict|decision|classification|choice|sentiment|score|rating)\b|"
-    r"\b(?:correct|best|right|most \w+|overall|final|actual|true|real|underlying) (?:label|option|choice|sentiment|tone|"
+    r"\b(?:correct|best|right|most \w+|overall|final|actual|true|real|underlying) (?:label|option|choice|sentiment|tone|impression|assessment|judge?ment|evaluation|"
     r"classification|category|rating|score)[\s\"'*_]*(?:is|was|would be|should be|must be|:|=)|"
     r"(?:\bi|\bi'd|\bi'll|\bwe|\bto) (?:would |will |must |have to |had to |finally )?"
     r"(?:choose|pick|select|go with|opt for|settle on|settle for)\b|(?:选择|选(?!项)|選(?!択肢|項)))"
@@ -196,7 +211,10 @@ CONCESSION = re.compile(
 )
 IN_SPITE_OF = re.compile(
     rf"[\s\"'*_]*(?:(?:and|but|so|yet|however) )?(?:{_IN_SPITE_OF}|unlike|compared (?:with|to)|"
-    r"in contrast (?:to|with)|as opposed to|contrary to|anders als|im gegensatz zu|contrairement à|"
+    r"in contrast (?:to|with)|as opposed to|contrary to|in comparison (?:to|with)|even with|"
+    r"for all (?:its|the|their|his|her)|excluding|barring|save for|except(?:ing|ed)?(?: for)?|"
+    r"with the exception of|(?:ignor|discount)ing|(?:sett|leav|putt)ing aside|besides|abgesehen von|"
+    r"bis auf|abstraction faite de|hormis|salvo|excepto|tranne|exceto|behalve|anders als|im gegensatz zu|contrairement à|"
     r"a diferencia de|a differenza di|ao contrário de|in tegenstelling tot)(?![^\W_])"
 )
 """What concedes the label that follows, or compares with it: "despite some negative remarks"."""

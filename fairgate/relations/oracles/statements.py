@@ -7,8 +7,9 @@ a condition) or guessed ("it may be A"). Of those that are affirmed counts, in t
 1. the one that the answer begins with, behind a lead-in such as "The sentiment of the text is";
 2. the one of the first explicit answer ("the answer is", "final answer", a box, a member of JSON);
 3. the one of the last conclusion ("therefore", "overall", "so it is");
-4. the first one, and before a sentence that names several options one that names one of them;
-5. the only one that is guessed.
+4. the one of the last sentence that says nothing else ("I'd say it is negative");
+5. the first one, and before a sentence that names several options one that names one of them;
+6. the only one that is guessed.
 
 "It is unknown who" is an affirmed option too, where an item has it. An answer is *complete* when no
 continuation could change what counts: after 1, once the words behind the label cannot take it back,
@@ -41,6 +42,7 @@ from fairgate.relations.oracles.reading_patterns import (
     ANSWERS,
     ARTICLE_NO,
     ASKED_TAG,
+    ATTRIBUTE,
     BEHIND_WORDS,
     CHOOSING,
     CONCESSION,
@@ -76,6 +78,7 @@ from fairgate.relations.oracles.reading_patterns import (
     REMAINS,
     REPORTED_NO,
     SENTENCE_END,
+    STATED,
     TAKEN_BACK,
     TICKS,
     UNKNOWN_BEHIND,
@@ -98,6 +101,7 @@ _CLAUSE = 120
 """Characters before a label in which its clause, and the words that announce it, are looked for."""
 _CLOSING = re.compile(r"[\s*_\"'\u201d\u2019)\]}>]*")
 _NEXT_WORD = re.compile(r",?\s*([^\W_]+(?:'[^\W_]+)*)")
+_ARTICLE = re.compile(r"(?:^|[^\w'])an? $")
 _LETTERS = "abc"
 _SAID = Negation.NONE
 _ECHO = re.compile(r", no[\s\"'*_.!]*$")
@@ -298,7 +302,7 @@ class _Answer:
             return True
         if not rest:
             return None if self.is_open else True
-        if EVIDENCE.match(rest):
+        if self._is_attribute(label):
             return False
         kind = KIND.match(rest)
         if kind is not None and rest[kind.end() : kind.end() + 1].isspace():
@@ -312,6 +316,16 @@ class _Answer:
             return None
         forms = forms_of(self.stop.phrases)
         return word[1] not in NEXT_WORDS and not any(form.startswith(word[1]) for form in forms)
+
+    def _is_attribute(self, label: NamedLabel) -> bool:
+        """Tell whether a label describes something else: "positive aspects", "a negative start"."""
+        rest = self.own[label.end : label.end + 80]
+        if EVIDENCE.match(rest):
+            return True
+        before = self.own[max(0, label.start - 4) : label.start]
+        return _ARTICLE.search(before) is not None and (
+            KIND.match(rest) is None and ATTRIBUTE.match(rest) is not None
+        )
 
     def sentences(self, labels: Sequence[NamedLabel], begin: int) -> Iterator[tuple[int, int, str]]:
         """Yield where each sentence begins and ends, and its mark; the last one may have none."""
@@ -372,9 +386,20 @@ class _Answer:
                     )
                 if cue is CONCLUSION:
                     tally.concluded = choice._replace(is_explicit=True)
+                elif self._is_stated(sentence, choice):
+                    tally.stated.append((choice, self._is_bare(sentence, choice)))
             tally.add(sentence, choice, judged)
             is_first = False
         return tally.outcome()
+
+    def _is_stated(self, sentence: _Sentence, choice: NamedLabel) -> bool:
+        """Tell whether a sentence says that the label is so, and nothing else: "I'd say A."."""
+        behind = self.own[choice.end : sentence.end]
+        return self._is_lead(sentence.start, choice.start) and STATED.match(behind) is not None
+
+    def _is_bare(self, sentence: _Sentence, choice: NamedLabel) -> bool:
+        """Tell whether no word stands in front of a label in its sentence."""
+        return WORD.search(self.own, sentence.start, choice.start) is None
 
     def _heads(self, labels: Sequence[NamedLabel]) -> set[int]:
         """Find labels under which evidence is listed: "Positive aspects: …", "- The man: …"."""
@@ -401,7 +426,7 @@ class _Answer:
         if not self._is_lead(begin, choice.start):
             return False
         if not self.stop.choice:
-            return True
+            return not self._is_attribute(choice)
         several = {label.value for label in judged if label.status is Status.AFFIRMED}
         behind = WORD.findall(self.own[choice.end : min(sentence.end, choice.end + _CLAUSE)])
         return len(several) < 2 and all(word in BEHIND_WORDS for word in behind)
@@ -446,6 +471,8 @@ class _Tally:
     def __init__(self, stop: Stop) -> None:
         self.stop = stop
         self.concluded: NamedLabel | None = None
+        self.stated: list[tuple[NamedLabel, bool]] = []
+        """With whether the label stands alone in its sentence."""
         self._passed: list[NamedLabel] = []
         self._affirmed: list[tuple[NamedLabel, bool]] = []
         """With whether it is the only one of its sentence."""
@@ -478,9 +505,17 @@ class _Tally:
         values = {label.value for label in judged if label.status is Status.AFFIRMED}
         self._affirmed.append((choice, len(values) <= 1))
 
+    def _stated(self) -> NamedLabel | None:
+        """Pick the last of whole sentences about a label; bare ones, if they say the same."""
+        sentences = [label for label, is_bare in self.stated if not is_bare]
+        if sentences:
+            return sentences[-1]
+        bare = [label for label, _ in self.stated]
+        return bare[0] if len({label.value for label in bare}) == 1 else None
+
     def outcome(self) -> Statement:
         """Decide between the sentences of an answer that does not say which one counts."""
-        winner = self.concluded
+        winner = self.concluded or self._stated()
         if winner is None and self._affirmed:
             single = [label for label, is_single in self._affirmed if is_single]
             winner = single[0] if single and self.stop.choice else self._affirmed[0][0]
