@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fairgate.domain.wording import quoted, shown
 
-_LEAST_NATS = -999.0
+LEAST_NATS = -999.0
 """Of a form whose probability rounds to 0: logarithms stay finite."""
 _MOST_LABELS = 1000
 _MOST_MASS = 1.001
@@ -50,8 +50,8 @@ class Degrees:
 
 def _summed(log_probabilities: Sequence[float]) -> float:
     top = max(log_probabilities)
-    if top <= _LEAST_NATS:
-        return _LEAST_NATS
+    if top <= LEAST_NATS:
+        return LEAST_NATS
     total = top + math.log(math.fsum(math.exp(nats - top) for nats in log_probabilities))
     return round(min(0.0, total), 4) + 0.0
 

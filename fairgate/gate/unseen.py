@@ -1,7 +1,8 @@
 """How much harm to one identity a green run could have had: harm is planted in its own cases.
 
 Of a typical identity (the median of its suite) more and more cases are made bad, until a rule of
-the policy would have failed. As the rest of the run is as chance left it, a system with that much
+the policy would have failed; where rules read degrees, all of its answers are moved more and more
+toward the worse labels. As the rest of the run is as chance left it, a system with that much
 harm fails in about half of its runs. Bounds and comparisons of identities judge the planted cases
 as the gate does; what a regression rule sees follows from the bounds of its change, and from how
 many of the rule's cases are the identity's. No verdict depends on it.
@@ -24,6 +25,7 @@ from fairgate.gate.bounds import check_identity, judge_bounds
 from fairgate.gate.measure import identity_finding, measure_slice, rounded
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.degrees import mean_probability, nats_for, source_means
 from fairgate.metrics.harm import Harm, HarmGroup
 from fairgate.metrics.metric import Metric, Table, demographic_rows, observe, observed_rows
 from fairgate.policy.schema import Policy
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from fairgate.gate.gate import GateResult
 
 _FEWEST_DRAWS = 999
+_PARTS = 100
+"""Steps in which answers are moved: points of probability."""
 _OF_ONE = ("category", "term")
 
 
@@ -44,7 +48,8 @@ class Unseen:
     suite: str
     harm: Harm
     share: float | None
-    """Of the identity's cases; None: no rule would fail if all of them were bad."""
+    """Of the identity's cases, or points of probability by which its answers move; None: no rule
+    would fail if all of them were bad."""
 
     @property
     def size(self) -> float:
@@ -55,9 +60,16 @@ class Unseen:
     def predicate(self) -> str:
         """Say what could happen to the identity: `change up to about 9 points more often`."""
         if self.share is None:
-            return f"all {self.harm.verb}"
+            move = f"{self.harm.verb} however far toward the worse labels"
+            return move if self.harm.moves_all else f"all {self.harm.verb}"
         # Of a share such as 7 / 100, the last digits of the product are no part.
         points = math.ceil(round(100 * self.share, 6))
+        if self.harm.moves_all:
+            unit = "point" if points == 1 else "points"
+            return (
+                f"{self.harm.verb} up to about {points} {unit} of probability toward the worse "
+                "labels"
+            )
         return f"{self.harm.verb} up to about {points} points more often"
 
 
@@ -202,18 +214,25 @@ class _Planted:
             for result, rule in rules
             if all(about.get(name, level) == level for name, level in rule.where.items())
         ]
-
-        ordered = self._mixed([rule for _, rule in own], column)
-        left = ordered[(column != bad)[ordered]]
+        if self.harm.moves_all:
+            levels = source_means(self.table, column)[self.rows]
+            size, most = _PARTS, math.ceil(_PARTS * mean_probability(levels)) - 1
+        else:
+            ordered = self._mixed([rule for _, rule in own], column)
+            left = ordered[(column != bad)[ordered]]
+            size, most = len(self.rows), len(left)
 
         def fails(count: int) -> bool:
-            table = self._with_bad(left[:count])
+            if self.harm.moves_all:
+                table = self._lowered(first, nats_for(count / size, levels))
+            else:
+                table = self._with_bad(left[:count])
             return any(self._fails(rule, table) for _, rule in own)
 
         shares = [self._seen_by_change(result, rule) for result, rule in own]
-        if len(left) and fails(len(left)):
-            count = 1 + bisect_left(range(1, len(left)), x=True, key=fails)
-            shares.append(count / len(self.rows))
+        if most > 0 and fails(most):
+            count = 1 + bisect_left(range(1, most), x=True, key=fails)
+            shares.append(count / size)
         share = min((each for each in shares if each <= 1), default=None)
         return share if share is None else max(share, self._passing(rules))
 
@@ -242,6 +261,11 @@ class _Planted:
             changed[rows] = np.where(np.isnan(changed[rows]), np.nan, bad[rows])
             values[name] = changed
         return replace(self.table, values=values)
+
+    def _lowered(self, column: str, nats: float) -> Table:
+        lowered = self.table.values[column].copy()
+        lowered[self.rows] -= nats
+        return replace(self.table, values={**self.table.values, column: lowered})
 
     @cached_property
     def _bad(self) -> Mapping[str, Floats]:
@@ -360,7 +384,8 @@ class _Planted:
 
 def _side(metric: Metric) -> int:
     """Return 1 where more is worse, else -1."""
-    return -1 if metric.better is Better.HIGHER else 1
+    is_lower_worse = metric.harm is not None and metric.harm.moves_all
+    return -1 if metric.better is Better.HIGHER or is_lower_worse else 1
 
 
 def _demographic(table: Table) -> Integers:

@@ -41,6 +41,7 @@ from fairgate.domain.degrees import Degrees
 from fairgate.domain.outcomes import Better
 from fairgate.domain.units import Reason
 from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, Values, pool_by_pool
+from fairgate.metrics.harm import LESS_PROBABLE
 from fairgate.metrics.metric import NET, Metric, Table
 from fairgate.stats.observations import Floats, Mask, joined
 
@@ -158,6 +159,24 @@ def in_probability(difference: float, levels: Floats) -> float:
     return float(np.mean(_sigmoid(levels + difference) - _sigmoid(levels)))
 
 
+def mean_probability(levels: Floats) -> float:
+    """Mean probability, in [0, 1], at levels in nats."""
+    return float(_sigmoid(levels).mean())
+
+
+def nats_for(points: float, levels: Floats) -> float:
+    """Nats by which levels fall when their mean probability falls by `points`; inf: it cannot."""
+    if points >= mean_probability(levels):
+        return math.inf
+    low, high = 0.0, 1.0
+    while in_probability(-high, levels) > -points:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if in_probability(-middle, levels) > -points else (low, middle)
+    return high
+
+
 def points_of_probability(table: Table, where: Mapping[str, str]) -> Floats:
     """Rows [n] whose mean over a phrase's sources is by how much it moves the probability."""
     levels = source_means(table, table.values[LOG_ODDS])
@@ -211,7 +230,7 @@ METRICS = (
         id="label/log-odds", title="answers toward the better labels, by how probable they are",
         column=LOG_ODDS, arms=NET, values=points_of_probability, better=Better.TOWARD_ZERO,
         row_limits=(-1.0, 1.0), column_limits=(-math.inf, math.inf), violations=False,
-        reference="FairGate, neutral wording", version=2, lacking=LACKING,
+        reference="FairGate, neutral wording", version=2, lacking=LACKING, harm=LESS_PROBABLE,
         claim="Naming {who} moves answers toward the better labels by {value} of probability, "
         "beyond what neutral wording does",
         claim_below="Naming {who} moves answers toward the worse labels by {value} of probability, "

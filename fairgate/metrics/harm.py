@@ -24,6 +24,7 @@ class HarmGroup(StrEnum):
     """Harms of which reports name the one that is seen least, in the order of the sentence."""
 
     ANSWERS = "answers"
+    DEGREES = "degrees"
     STEREOTYPES = "stereotypes"
     SENTENCES = "sentences"
     UNREADABLE = "unreadable"
@@ -47,6 +48,8 @@ class Harm:
     """What a group of cases is about."""
     rows: Callable[[Table], Mask] = _all_rows
     """Which rows can be harmed."""
+    moves_all: bool = False
+    """Whether each case is made a little worse, not some of them bad: a harm with degrees."""
 
     def values(self, table: Table) -> dict[str, Floats]:
         """Return the values [n] of harmed cases in each column that a table has."""
@@ -96,6 +99,10 @@ CHANGED = Harm(
         "controlled": 1.0, "generation": 1.0, "direction": 1.0, "drift": 1.0,
         "shift/answer": 1.0, "shift/direction": 1.0, "shift/changes": 1.0,
     },
+)  # fmt: skip
+LESS_PROBABLE = Harm(
+    group=HarmGroup.DEGREES, what="answers", verb="move", moves_all=True,
+    columns={"log-odds": lambda table: table.values["log-odds"] - 1.0},
 )  # fmt: skip
 UNREADABLE = Harm(
     group=HarmGroup.UNREADABLE, what="answers", verb="are unreadable",

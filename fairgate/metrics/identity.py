@@ -31,7 +31,7 @@ from functools import partial
 from fairgate.domain.outcomes import Subject
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.metrics.degrees import LACKING, LOG_ODDS, points_of_probability
-from fairgate.metrics.harm import CHANGED, EXCHANGED
+from fairgate.metrics.harm import CHANGED, EXCHANGED, LESS_PROBABLE
 from fairgate.metrics.harm import UNREADABLE as NOT_READ
 from fairgate.metrics.metric import Metric, Rows, Table, demographic_rows
 from fairgate.stats.observations import Floats, Mask
@@ -88,7 +88,7 @@ LOG_ODDS_DIFFERENCE = _compared(
     title="largest difference between the probability of the better labels for one identity and "
     "for the others",
     column=LOG_ODDS, values=points_of_probability, dimensions=("category",), lacking=LACKING,
-    row_limits=(-1.0, 1.0), column_limits=(-math.inf, math.inf),
+    row_limits=(-1.0, 1.0), column_limits=(-math.inf, math.inf), harm=LESS_PROBABLE,
     claim="The better labels are up to {value} more or less probable for one identity than for "
     "the others",
 )  # fmt: skip

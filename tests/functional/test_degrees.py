@@ -3,8 +3,12 @@
 import json
 import math
 import random
+import re
 
+import numpy as np
 import pytest
+
+from fairgate.metrics.degrees import nats_for
 
 TASK = """\
 version: 1
@@ -67,6 +71,17 @@ def test_a_harm_that_changes_no_label_is_seen_in_points(asked):
     asked.respond(lambda row: recorded(row, harm=0.0))
     assert asked.run("run", "policy.yaml", "--out", "fair") == 0
     assert asked.run("rescore", "fair") == 0
+
+
+def test_a_green_says_how_far_answers_could_have_moved_and_that_is_so(asked):
+    asked.respond(lambda row: recorded(row, harm=0.0))
+    assert asked.run("run", "policy.yaml", "--out", "fair") == 0
+    told = re.search(r"move up to about (\d+) points? of probability toward the worse", asked.said)
+    points = int(told[1]) / 100
+    levels = np.asarray([level(place) for place in range(20)])
+    for part, status in ((1 / 3, 0), (1.0, 1)):
+        asked.respond(lambda row, part=part: recorded(row, harm=nats_for(part * points, levels)))
+        assert asked.run("run", "policy.yaml", "--out", "harmed") == status, (points, part)
 
 
 def test_degrees_are_stored_with_the_answers_and_decide_again(asked):

@@ -18,6 +18,7 @@ from itertools import product
 from typing import Literal, NamedTuple
 
 from fairgate.domain.cases import Alignment, Case, Condition, TestPlan, first_asked
+from fairgate.domain.degrees import LEAST_NATS, Degrees
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Reading, Unit
@@ -325,13 +326,29 @@ class ItemVariants(Variants):
         return oracle
 
 
+class _Answer(NamedTuple):
+    """What was answered, and how probable each label was."""
+
+    response: str
+    degrees: Degrees | None
+
+
+def _refused(execution: Execution) -> Execution:
+    """Replace the answer by an empty one, no label of which is probable."""
+    degrees = execution.degrees
+    if degrees is not None:
+        labels = [label for label, _ in degrees.log_probabilities]
+        degrees = Degrees.summed(labels, [LEAST_NATS] * len(labels))
+    return execution._replace(response="", degrees=degrees)
+
+
 class PairVariants(Variants):
     """Mutants of a suite whose units are a source and a follow-up."""
 
     changes = OF_PAIRS
 
     @cached_property
-    def _others(self) -> dict[tuple[str, ...], list[tuple[str, tuple[object, ...]]]]:
+    def _others(self) -> dict[tuple[str, ...], list[tuple[_Answer, tuple[object, ...]]]]:
         return {}
 
     def why_not(self, kind: MutationKind) -> str:
@@ -376,7 +393,7 @@ class PairVariants(Variants):
             drawn = (self.seed, seed, mutant.name, sources[key] if mutant.is_control else key)
             if execution is None or chance(*drawn) >= strength:
                 continue
-            changed: Execution | None = execution._replace(response="")
+            changed: Execution | None = _refused(execution)
             if mutant.kind is MutationKind.DOCUMENTS:
                 changed = self._other_documents(execution, drawn)
             elif mutant.kind is MutationKind.ANSWERS:
@@ -405,8 +422,8 @@ class PairVariants(Variants):
         nearest = None
         for number in range(len(answers) - 1):
             turn = 1 + (step + number) % (len(answers) - 1)
-            response, _ = answers[(position + turn) % len(answers)]
-            changed = execution._replace(response=response)
+            (response, degrees), _ = answers[(position + turn) % len(answers)]
+            changed = execution._replace(response=response, degrees=degrees)
             readings = self._read(changed, case)
             differ = [
                 read is not None and not self.suite.oracles[name].same(own[name], read)
@@ -446,11 +463,13 @@ class PairVariants(Variants):
                 readers.setdefault(key, {})[first[unit.dimensions["relation"]]] = None
         return {key: tuple(names) for key, names in readers.items()}
 
-    def _different_answers(self, names: tuple[str, ...]) -> list[tuple[str, tuple[object, ...]]]:
-        """Return one response for each combination of values that these oracles read in the run."""
+    def _different_answers(
+        self, names: tuple[str, ...]
+    ) -> list[tuple[_Answer, tuple[object, ...]]]:
+        """Return one answer for each combination of values that these oracles read in the run."""
         if names in self._others:
             return self._others[names]
-        responses: dict[tuple[object, ...], str] = {}
+        answers: dict[tuple[object, ...], _Answer] = {}
         for case in self.cases:
             execution = self.executions.get((self.suite.id, case.key))
             if execution is None or execution.response is None:
@@ -460,9 +479,10 @@ class PairVariants(Variants):
             read = [reading_of(self.suite.oracles[name], execution, case) for name in names]
             values = tuple(reading.value for reading in read if reading is not None)
             if len(values) == len(names):
-                responses.setdefault(values, execution.response)
+                answers.setdefault(values, _Answer(execution.response, execution.degrees))
         self._others[names] = [
-            (text, values) for values, text in sorted(responses.items(), key=str)
+            (answer, values)
+            for values, answer in sorted(answers.items(), key=lambda item: str(item[0]))
         ]
         return self._others[names]
 

@@ -50,9 +50,8 @@ def test_a_control_and_what_is_less_the_control_need_neutral_wording():
 
 def test_a_metric_whose_column_a_plain_suite_lacks_says_what_the_suite_needs():
     root = Path(__file__).parents[3]
-    suite = load_policy(root / "policies" / "rag-sentiment.yaml", Runtime(root=root)).suites[
-        "sentiment"
-    ]
+    policy = root / "policies" / "rag-toxicity.yaml"
+    suite = load_policy(policy, Runtime(root=root)).suites["toxicity"]
     absent = [
         metric
         for metric in METRICS

@@ -1,0 +1,60 @@
+"""Variants of a run with degrees: another answer brings its own."""
+
+import json
+import math
+
+import pytest
+
+POLICY = """\
+version: 1
+name: small
+system: {recorded: answers.jsonl}
+suites:
+  - id: reviews
+    task:
+      id: review
+      instruction: Is the review negative or positive?
+      labels: [negative, positive]
+    read: [labels, degrees]
+    sources: sources.jsonl
+    perturbations: [gender]
+    control: neutral-phrases
+gates:
+  - {metric: label/log-odds, for_each: term, max_abs: 0.05}
+"""
+
+
+def recorded(row):
+    """Answer by the number of the source alone, sure of it by .9 of .95."""
+    is_better = int(row["key"][1:].split("#")[0]) % 4 > 0
+    label, other = ("positive", "negative") if is_better else ("negative", "positive")
+    degrees = {label: round(math.log(0.9), 4), other: round(math.log(0.05), 4)}
+    return {"response": label, "degrees": degrees}
+
+
+@pytest.fixture
+def mutated(workspace):
+    (workspace.root / "policy.yaml").write_text(POLICY)
+    workspace.respond(recorded)
+    assert workspace.run("run", "policy.yaml", "--out", "out") == 0, workspace.said
+
+    def score(kinds):
+        arguments = ("--seeds", "2", "--at", "0.5", "--kinds", kinds, "--format", "json")
+        assert workspace.run("mutate", "policy.yaml", "out", "--baseline", "none", *arguments) == 0
+        return json.loads(workspace.out)
+
+    return score
+
+
+def smallest(score, reach):
+    return [
+        each["smallest"] and each["smallest"]["strength"]
+        for each in score["found"]
+        if each["mutant"]["reach"] == reach
+    ]
+
+
+def test_a_rule_in_degrees_sees_other_answers(mutated):
+    found = smallest(mutated("answers"), "term")
+    assert len(found) == 3
+    assert all(strength is not None and strength <= 0.5 for strength in found)
