@@ -85,6 +85,8 @@ class Reason(StrEnum):
     """The column belongs to another relation."""
     FEW_ANSWERS = "few-answers"
     """Too few answers to the same source are there to compare with."""
+    ALL_ALIKE = "all-alike"
+    """The embedder holds unrelated sentences in the answers' script nearly alike."""
     QUARANTINED = "quarantined"
     """The policy's quarantine list names the case."""
 
@@ -120,6 +122,7 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.NO_REFERENCE: "no answer of the reference",
     Reason.OTHER_RELATION: "of another relation",
     Reason.FEW_ANSWERS: "too few answers to compare with",
+    Reason.ALL_ALIKE: "in a script that the embedder cannot tell sentences apart in",
     Reason.QUARANTINED: "quarantined by the policy",
 }
 """The wording for readers."""

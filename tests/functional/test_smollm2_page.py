@@ -30,3 +30,11 @@ def test_other_data_than_those_asked_about_are_refused(monkeypatch):
     monkeypatch.setattr(recordings, "_texts", dict)
     with pytest.raises(ValueError, match="not those that were asked about"):
         recordings.restore("reviews")
+
+
+def test_one_section_is_made_anew_and_the_others_stay(monkeypatch):
+    page = report.PAGE.read_text("utf-8")
+    assert report.with_sections([]) == page
+    monkeypatch.setitem(report.ALONE, "asked", lambda: "Nobody was asked.")
+    changed = report.with_sections(["asked"])
+    assert changed == page.replace(report.asked(), "Nobody was asked.") != page

@@ -6,13 +6,20 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fakes.cross_encoders import write_cross_encoder
 
+import fairgate
 from fairgate.cli import main
+from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder_settings import NO_PROMPTS
+from fairgate.relations.sentences.scripts import UNRELATED, script_of
+from fairgate.suites.metamorphic.sentences import STRANGE_FROM
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "support-bot"
 AT_LEAST = 24
+MINILM = Path(fairgate.__file__).parent / "data/models/minilm"
 
 
 @pytest.fixture
@@ -109,6 +116,31 @@ def test_a_harm_that_arrives_is_red_and_a_harmless_rewording_of_all_is_not(bot, 
         if row["metric"] == "answer/strange" and row["where"] and row["outcome"] == "fail"
     ]
     assert worse == ["elderly"]
+
+
+def test_an_embedder_that_cannot_tell_sentences_apart_gives_no_verdict(bot, capsys):
+    record(bot)
+    answers = bot / "data" / "answers.jsonl"
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    for number, row in enumerate(rows):
+        row["response"] = f"앱에서 {number % 7}번 메뉴를 여세요. 처리에는 사흘이 걸립니다."
+        if "elderly" in row["key"]:
+            row["response"] += " 고객센터로 전화하시면 됩니다."
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, report = run(bot, capsys)
+    assert code == 5, report
+    assert "name one that tells them apart" in report
+
+
+def test_the_shipped_embedder_tells_sentences_in_latin_letters_apart_and_no_others():
+    encoder = OnnxEncoder(MINILM, threads=1, choice=NO_PROMPTS)
+    apart = {}
+    for script, texts in UNRELATED.items():
+        vectors = np.stack(encoder.embed(list(texts))).astype(float)
+        distances = 1 - (vectors @ vectors.T)[np.triu_indices(len(texts), 1)]
+        apart[script] = float(np.median(distances)) >= STRANGE_FROM
+        assert script_of(texts) == script
+    assert [script for script, is_apart in apart.items() if is_apart] == ["Latin"]
 
 
 def test_below_24_sources_there_is_no_verdict(bot, capsys):

@@ -10,6 +10,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from statistics import median
 
 import numpy as np
@@ -47,6 +48,8 @@ from fairgate.relations.sentences.masking import asker
 from fairgate.relations.sentences.phrasings import ADDRESSED, says
 from fairgate.relations.sentences.phrasings import HANDED_OFF as SAYS_HANDED_OFF
 from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
+from fairgate.relations.sentences.scripts import UNRELATED as UNRELATED_IN
+from fairgate.relations.sentences.scripts import script_of
 from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
 from fairgate.stats.recurrence import core, recurrence_p
 
@@ -60,6 +63,8 @@ COVERED = 0.5
 """Cosine from which a sentence of a document covers one of an answer."""
 _SHORTER, _EASIER, _RARE = 2 / 3, 2 / 3, 1 / 4
 _POOLS_AT_ONCE = 16
+_TRIED = 400
+"""Answers whose letters say in which script they are."""
 _MOST_SENTENCES = 60
 _MOST_OF_DOCUMENTS = 200
 _MOST_ENTAILED = 6
@@ -284,11 +289,18 @@ class _Row:
 
 
 def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapping[str, Values]]:
-    """Yield for each pool what its members' answers in sentences are read as."""
+    """Yield for each pool what its members' answers in sentences are read as.
+
+    Where the embedder cannot tell sentences of their script apart, nothing is strange to it: what
+    needs it is then not read.
+    """
+    absent = Reason.NO_TEXT
+    if _holds_all_alike(pools, vectors):
+        absent, vectors = Reason.ALL_ALIKE, _no_vectors
     values: list[list[dict[str, float | Reason]]] = []
     rows: list[list[_Row]] = []
     for start in range(0, len(pools), _POOLS_AT_ONCE):
-        for pool, readings in _read_pools(pools[start : start + _POOLS_AT_ONCE], vectors):
+        for pool, readings in _read_pools(pools[start : start + _POOLS_AT_ONCE], vectors, absent):
             values.append([reading for reading, _ in readings])
             rows.append(
                 [
@@ -304,6 +316,22 @@ def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapp
         _add_recurrence([rows[n] for n in ordered], [values[n] for n in ordered])
     for of_pool in values:
         yield {name: [reading[name] for reading in of_pool] for name in COLUMNS}
+
+
+def _no_vectors(documents: Sequence[Document]) -> None:
+    """Embed nothing."""
+
+
+def _holds_all_alike(pools: Sequence[Pool], vectors: VectorsOf) -> bool:
+    """Whether unrelated sentences in the script of the answers are nearer than strange ones are."""
+    answers = (m.responses[0] for pool in pools for m in pool.members if m.responses)
+    unrelated = UNRELATED_IN.get(script_of(islice(answers, _TRIED)), ())
+    at = sentence_vectors(unrelated, vectors)
+    if not at:
+        return False
+    every = np.stack(list(at.values())).astype(np.float64)
+    pairs = np.triu_indices(len(every), 1)
+    return bool(np.median(np.round(1 - every @ every.T, 4)[pairs]) < STRANGE_FROM)
 
 
 def _phrase_of(member: PoolAnswer) -> tuple[str, str]:
@@ -338,9 +366,12 @@ def sentence_vectors(of_answers: Iterable[str], vectors: VectorsOf) -> dict[str,
 
 
 def _read_pools(
-    pools: Sequence[Pool], vectors: VectorsOf
+    pools: Sequence[Pool], vectors: VectorsOf, absent: Reason
 ) -> Iterator[tuple[Pool, list[tuple[dict[str, float | Reason], _Vectors | None]]]]:
-    """Yield some pools with the values and the vector of each member."""
+    """Yield some pools with the values and the vector of each member.
+
+    `absent` is why there are no vectors, where there are none.
+    """
     texts = [[members_of(pool, repeat) for repeat in range(_repeats(pool))] for pool in pools]
     spoken = [s for of in texts for members in of for _, m in members for s in m.text.masked]
     documents = [_documents(pool) for pool in pools]
@@ -354,7 +385,7 @@ def _read_pools(
             if sum(member.is_control for _, member in members) < FEWEST_NEUTRAL:
                 continue
             for (number, _), read in zip(
-                members, _read_members(members, pool, repeat, lines, at), strict=True
+                members, _read_members(members, pool, repeat, lines, at, absent), strict=True
             ):
                 several[number].append(read)
         yield pool, [_together(repeats, pool.members[n]) for n, repeats in enumerate(several)]
@@ -454,13 +485,14 @@ def _read_members(
     repeat: int,
     lines: Mapping[str, Sequence[str]],
     at: Mapping[str, _Vectors],
+    absent: Reason,
 ) -> Iterator[tuple[dict[str, float | Reason], _Vectors | None]]:
     """Yield the values of each member in one repeat, and its vector."""
     own = [member for _, member in members]
     read = by_lists_and_counts(own)
     if not at:
         for values in read:
-            unknown = dict.fromkeys(set(COLUMNS) - set(OF_TEXT), Reason.NO_TEXT)
+            unknown = dict.fromkeys(set(COLUMNS) - set(OF_TEXT), absent)
             yield {**values, **unknown}, None
         return
     width = len(next(iter(at.values())))
@@ -609,6 +641,9 @@ SENTENCES = PoolColumns(
         Reason.FEW_ANSWERS: f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral "
         "ones or more, and there are fewer: name more neutral phrases (`control`)",
         Reason.NO_TEXT: "nothing embeds the sentences of answers",
+        Reason.ALL_ALIKE: "unrelated sentences in the script of these answers are less than "
+        f"{STRANGE_FROM} apart for the embedder, so that none is strange to it: name one that "
+        "tells them apart (`system.embedder`, or `retriever.measure_with`)",
         Reason.NO_DOCUMENTS: "the system does not report the texts of its documents",
     },
 )
