@@ -158,11 +158,18 @@ class _Stage:
     total: int
     done: int
     began: float
-    """When, on a clock of no date, and how many were done then."""
+    """When, on a clock of no date, and how many were done then; the first results set both anew."""
     before: int
+    has_begun: bool = False
+
+    def advance(self, steps: int, now: float) -> None:
+        """Count results. Their pace is measured from the first: before it a model is opened."""
+        self.done += steps
+        if steps and not self.has_begun:
+            self.began, self.before, self.has_begun = now, self.done, True
 
     def left(self, now: float) -> str:
-        """Return `, about 3 min left` at the pace so far; empty before anything is done."""
+        """Return `, about 3 min left` at the pace so far; empty before it is known."""
         fresh = self.done - self.before
         if fresh <= 0:
             return ""
@@ -190,8 +197,8 @@ class Heartbeat(Progress):
     def advance(self, steps: int) -> None:
         """Count, and print if the last line is long ago."""
         stage = self._stages[-1]
-        stage.done += steps
         now = time.monotonic()
+        stage.advance(steps, now)
         if now - self._last >= _HEARTBEAT_SECONDS:
             self._last = now
             say(f"fairgate: {stage.name}: {stage.done} of {stage.total}{stage.left(now)}")

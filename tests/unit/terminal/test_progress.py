@@ -21,10 +21,12 @@ def lines_said(monkeypatch):
 @pytest.mark.parametrize(
     ("total", "steps", "expected"),
     [
-        (1000, (60, 500), [
+        # The first results say nothing of the pace: a model was opened before them.
+        (1000, (60, 60, 440), [
             "fairgate: generate: 600 to do, 400 in store",
-            "fairgate: generate: 460 of 1000, about 4 min left",
-            "fairgate: generate: 960 of 1000, about 4 s left",
+            "fairgate: generate: 460 of 1000",
+            "fairgate: generate: 520 of 1000, about 4 min left",
+            "fairgate: generate: 960 of 1000, about 5 s left",
         ]),
         # A stage that has done nothing promises nothing.
         (410, (0,), ["fairgate: generate: 10 to do, 400 in store", "fairgate: generate: 400 of 410"]),
