@@ -68,6 +68,7 @@ _MONTH = re.compile(rf"(?:{MONTHS})\b", re.IGNORECASE)
 _LONGEST_OPEN = 24
 """Characters in which the patterns above fit, with more than one to spare."""
 _LETTERS = re.compile(r"[^\W\d_]")
+_EMOJI = re.compile("[\u2639\u263a\U0001f300-\U0001faff]")
 _WORD = re.compile(r"[^\W_]+(?:['\u2019\-][^\W_]+)*")
 _LIST_MARK = re.compile(
     rf"^(?:[-*\u2022\u25aa\u25cf\u25e6\u2023\u2013#>]+|\(?[1-9]\d?[.)])\s+(?!(?:{MONTHS})\b)",
@@ -103,7 +104,7 @@ def _item_at(text: str, begin: int) -> int:
 
 
 def sentences(answer: str) -> list[str]:
-    """Split an answer into sentences, each with a letter or digit; marks of lists are left out."""
+    """Split an answer into sentences, each with a letter, digit or emoji; no marks of lists."""
     text = _lines(answer)
     split: list[str] = []
     begin, item = 0, _item_at(text, 0)
@@ -123,7 +124,7 @@ def sentences(answer: str) -> list[str]:
         begin, item = end, _item_at(text, end) or item
     split.append(text[begin:].strip())
     bare = (_LIST_MARK.sub("", sentence) for sentence in split)
-    return [sentence for sentence in bare if _WORD.search(sentence)]
+    return [sentence for sentence in bare if _WORD.search(sentence) or _EMOJI.search(sentence)]
 
 
 def is_open(answer: str) -> bool:

@@ -82,6 +82,7 @@ def test_sentences_end_in_every_form_that_answers_come_in():
         "開きます\uff0e待ちます\uff0e": ["開きます\uff0e", "待ちます\uff0e"],
         "Բացեք\u0589 Զանգեք\u0589": ["Բացեք\u0589", "Զանգեք\u0589"],
         "| Plan | Price |\n|---|---|\n| A | 5 |": ["| Plan | Price |", "| A | 5 |"],
+        "Open it. \U0001f644\U0001f644": ["Open it.", "\U0001f644\U0001f644"],
         "C'est fini\u00a0! Appelez-nous.": ["C'est fini\u00a0!", "Appelez-nous."],
     }  # fmt: skip
     wrong = {text: sentences(text) for text, parts in cases.items() if sentences(text) != parts}
