@@ -497,7 +497,7 @@ def test_the_plan_asks_the_system_alone(proven):
     assert "20 questions to the system" in said
     assert "10 questions to the judge" in said
     assert proven.run()[0] == 0
-    assert proven.call("plan", "p.yaml", "--after", "out") == (0, "")
+    assert proven.call("plan", "p.yaml", "--after", "out")[1].startswith("0 questions")
 
 
 def test_repeats_are_judged_each_and_a_changing_verdict_is_not_decided(proven):

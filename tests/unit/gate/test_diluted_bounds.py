@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from fakes.planted import Bench, Plant, PlantedGenerator, PlantedRetriever, _parsed, policy_of
+from fakes.planted import Bench, Plant, PlantedGenerator, PlantedRetriever, parsed, policy_of
 from fakes.planted_items import ItemBench, ItemPlant, PlantedItemGenerator
 
 from fairgate.domain.errors import ExitCode
@@ -58,8 +58,8 @@ def asked(world, harmed, kind, share, baseline=None):
     generators = PlantedGenerator(bad), PlantedGenerator(Plant())
     parts = dataclasses.replace(
         world.system(bad)._system,
-        retrievers={"default": partly(*retrievers, "_documents", lambda query: _parsed(query)[1] in texts)},
-        generator=partly(*generators, "_answer", lambda request: _parsed(request.prompt)[1] in texts),
+        retrievers={"default": partly(*retrievers, "_documents", lambda query: parsed(query)[1] in texts)},
+        generator=partly(*generators, "_answer", lambda request: parsed(request.prompt)[1] in texts),
     )  # fmt: skip
     return run_gate(world.given(baseline), LocalSystem(parts, NoStore()), SILENT)
 
