@@ -62,7 +62,7 @@ ANSWERED = {
 """Their exit code is the answer, or says that a file is written; the others print their result."""
 DONE = {
     "init", "run", "merge", "check", "doctor", "plan", "rescore", "power", "baseline accept",
-    "baseline anchor", "baseline diff", "baseline verify", "corpus prepare", "generate", "lint", "hook check", "hook smoke", "relations attributes",
+    "baseline anchor", "baseline diff", "baseline verify", "comment", "corpus prepare", "generate", "lint", "hook check", "hook smoke", "relations attributes",
     "relations explain", "relations list", "relations measure", "metrics list",
 }  # fmt: skip
 """Those that end with 0 in this folder."""
