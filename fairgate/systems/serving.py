@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
@@ -43,7 +44,8 @@ class ServePart(Strict):
         description="Program and arguments; no shell is between."
     )
     ready_url: Address = Field(
-        description="Address that answers with a status of 200 to 299 once it can be asked."
+        description="Address that answers with a status of 200 to 299 once it can be asked, or "
+        "with 405, as one does that takes only what is sent to it."
     )
     timeout: Seconds = Field(default=60.0, description="Seconds until it must be ready.")
     env: list[Variable] = Field(
@@ -149,7 +151,7 @@ def _problem_of_start(
         code = process.poll()  # after the answer, which may be another server's
         if code is not None:
             return f"ended with exit code {code} before it was ready; check `serve.command`"
-        if status is not None and status // 100 == 2:
+        if status is not None and (status // 100 == 2 or status == HTTPStatus.METHOD_NOT_ALLOWED):
             return ""
         if time.monotonic() >= latest:
             answered = "no answer" if status is None else f"HTTP {status}"

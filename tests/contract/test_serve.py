@@ -138,6 +138,28 @@ def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
     assert is_gone(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("status", "is_ready"), [(204, True), (405, True), (404, False), (503, False)]
+)
+def test_a_status_says_whether_a_server_is_ready(tmp_path, port, status, is_ready):
+    (tmp_path / "service.py").write_text(
+        "from http.server import BaseHTTPRequestHandler, HTTPServer\n"
+        "class Handler(BaseHTTPRequestHandler):\n"
+        f"    def do_GET(self):\n        self.send_response({status})\n"
+        "        self.send_header('Content-Length', '0')\n        self.end_headers()\n"
+        f"HTTPServer(('127.0.0.1', {port}), Handler).serve_forever()\n"
+    )
+    part = ServePart.model_construct(
+        command=[sys.executable, "service.py"], timeout=30.0 if is_ready else 2.0,
+        ready_url=f"http://127.0.0.1:{port}/",
+    )  # fmt: skip
+    if is_ready:
+        with served(part, tmp_path):
+            pass
+    else:
+        refused(part, tmp_path, f"not ready after 2 s: HTTP {status}")
+
+
 class Other(Answering):
     status = 404
 

@@ -109,6 +109,47 @@ def test_the_reply_of_a_handler_is_read(tmp_path, monkeypatch):
     assert not wrong
 
 
+def test_questions_that_no_run_can_read_are_refused_before_anything_is_written(workspace):
+    for name, text, code in (("q.txt", "Who?\n", 2), ("q.csv", "", 4)):
+        (workspace.root / name).write_text(text)
+        assert workspace.run("init", "--yes", "--questions", name) == code, workspace.out
+        assert name in workspace.err
+        assert not (workspace.root / POLICY).exists()
+
+
+def test_a_flask_app_is_started_and_asked(tmp_path, monkeypatch):
+    bodies = {
+        "text = request.get_json()['q']\n    return jsonify({'reply': text})": ("q", "$.reply"),
+        "data = request.json\n    return jsonify(answer=data.get('message', ''))": (
+            "message", "$.answer",
+        ),
+        "return {'text': f(request.json['query'])}, 200": ("query", "$.text"),
+    }  # fmt: skip
+    wrong = []
+    for number, (body, expected) in enumerate(bodies.items()):
+        folder = tmp_path / str(number)
+        (folder / "src").mkdir(parents=True)
+        monkeypatch.chdir(folder)
+        (folder / "src" / "server.py").write_text(
+            "import os\nfrom flask import Flask, jsonify, request\n\napp = Flask(__name__)\n"
+            "key = os.environ['BOT_KEY']\n\n\n"
+            f"@app.route('/chat', methods=['POST'])\ndef chat():\n    {body}\n"
+        )
+        assert main(["init", "--yes", "--task", "free"]) == 0
+        system = loaded(folder / POLICY)["system"]
+        (field,) = system["http"]["request"]
+        places = (field, system["http"]["response"]["answer"])
+        is_served = system["serve"] == {
+            "command": [
+                "python", "-m", "flask", "--app", "src/server:app", "run", "--port", "8000",
+            ],
+            "ready_url": "http://127.0.0.1:8000/chat", "env": ["BOT_KEY"],
+        }  # fmt: skip
+        if places != expected or not is_served or not system["http"]["url"].endswith(":8000/chat"):
+            wrong.append((body, system))
+    assert not wrong
+
+
 @pytest.mark.walk(12)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "models"])

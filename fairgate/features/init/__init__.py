@@ -13,7 +13,7 @@ import click
 
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import quoted
-from fairgate.features.init.replies import reply_of
+from fairgate.features.init.replies import flask_of, reply_of
 from fairgate.terminal.options import EXISTING_FILE, require_terminal
 
 _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
@@ -41,6 +41,7 @@ _ASKED = {
     "system": "System under test", "limit": "Questions to ask, each about 40 times (empty: all)",
 }  # fmt: skip
 _APP = re.compile(r"^(?:(\w+)(?:: FastAPI)? = FastAPI\(|def (\w+)\(\) -> FastAPI:)", re.MULTILINE)
+_FLASK = re.compile(r"^(\w+)(?:: Flask)? = Flask\(", re.MULTILINE)
 _POST = re.compile(
     r"""\.post\(["']([^"'{]+)["'].*\)\s+(?:async )?def \w+\(\w+: (\w+).*?\)(?: -> (\w+))?:"""
 )
@@ -105,7 +106,7 @@ def _owner(text: str) -> str:
     "--system", type=click.Choice(_SYSTEMS),
     help="What is tested: embedded models, your own ONNX models, recorded answers, or a system of "
     "your own, asked over HTTP, as a program, as a Python function, or a model at an endpoint "
-    "(default: http where the folder has a FastAPI app, else demo).",
+    "(default: http where the folder has a FastAPI or Flask app, else demo).",
 )  # fmt: skip
 @click.option(
     "--owner", type=_owner, metavar="OWNER",
@@ -125,7 +126,8 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
 
     In a folder of a repository the workflow is written at the repository's top, with `root:`. A
-    FastAPI app, a Dockerfile, requirements and a corpus in the folder are read for what they say.
+    FastAPI or Flask app, a Dockerfile, requirements and a corpus in the folder are read for what
+    they say.
 
     Never overwrites: a file that is there stays as it is, so the command can be run again.
     """
@@ -218,6 +220,7 @@ def starter_files(
     `root` is the folder's place in its repository, `services/shop`, and empty where it is the top;
     `seen` what was found in it, and `given` the answers of `fairgate init`.
     """
+    from fairgate.io.tables import table_columns
     from fairgate.metrics.identity import ADVISED
     from fairgate.metrics.sentences import BY_COLUMN, STARTER
 
@@ -227,6 +230,8 @@ def starter_files(
     path, system = f"policies/{name}.yaml", given["system"]
     degrees = reads_degrees(system, given["task"], given.get("labels"))
     values = {"labels": "", "questions": "", "limit": None, **seen, **given, "name": name}
+    if values["questions"]:
+        table_columns(str(values["questions"]))  # a file that no run can read is refused here
     values |= {"degrees": degrees, "limit": values["limit"] or (_SOURCES if degrees else None)}
     files = {
         path: _rendered(
@@ -293,7 +298,7 @@ def _write_missing(root: Path, files: Mapping[str, str]) -> Iterator[tuple[str, 
 
 
 def found(folder: Path) -> dict[str, Any]:
-    """Return the packages to install, Python and port of a Dockerfile, a corpus, a FastAPI app."""
+    """Return the packages to install, Python and port of a Dockerfile, a corpus, a web service."""
     files = {"requirements.txt": "-r requirements.txt", "pyproject.toml": "."}
     install = next((how for name, how in files.items() if (folder / name).is_file()), "")
     seen: dict[str, Any] = {**NOTHING, "install": install}
@@ -307,6 +312,11 @@ def found(folder: Path) -> dict[str, Any]:
     ):
         if app := _APP.search(text := _text(path)):
             return seen | _service(path, folder, app, text)
+        if app := _FLASK.search(text):
+            place = path.relative_to(folder).with_suffix("").as_posix()
+            words = ["python", "-m", "flask", "--app", f'"{place}:{app[1]}"', "run"]
+            env = sorted({*_SECRET.findall(text)})
+            return seen | {"service": ", ".join(words), "env": env, "given": ""} | flask_of(text)
     return seen
 
 
