@@ -267,7 +267,8 @@ def _hidden_identity(rule: Rule, table: Table) -> str:
     lacking = table.reasons.get(rule.metric.column, {})
     if rule.metric.about is not Subject.DOCUMENTS or "term" in rule.where or not lacking:
         return ""
-    is_counted = table.slice_mask(rule.where) & table.counted_rows(rule.where) & ~table.control
+    where = {name: level for name, level in rule.where.items() if name in table.dimensions}
+    is_counted = table.slice_mask(where) & table.counted_rows(where) & ~table.control
     is_lost = np.zeros(len(table.keys), dtype=np.bool_)
     is_lost[[row for row, why in lacking.items() if why in _UNEQUAL]] = True
     terms = table.dimension("term")

@@ -23,7 +23,7 @@ from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.gate.origin import read_origin
 from fairgate.gate.pace import read_pace
-from fairgate.io.durable import PARTS, check_parts, write_lines, write_parts
+from fairgate.io.durable import check_parts, write_lines, write_parts
 from fairgate.io.git import is_tracked, keep_output_out_of_git
 from fairgate.io.tables import read_json_object
 from fairgate.systems.catalogue import kind_of
@@ -224,8 +224,7 @@ def replay(
     Raises UsageError where its policy is not there, or its answers were cut for other labels: what
     was not generated cannot be read. Raises DataError where its files were edited.
     """
-    if (run / PARTS).exists():  # recordings that were made into runs have none
-        check_run(run)
+    check_run(run)
     path = policy or run_policy_path(run)
     loaded = load_policy(path, runtime)
     then = _read(run, STOP_RULES)

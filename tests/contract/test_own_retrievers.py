@@ -239,6 +239,7 @@ DOCUMENT_RULES = {
     "beyond neutral wording": "{metric: retrieval/overlap/net, min: -0.02}",
     "labels": "{metric: asr/retrieval, for_each: term, max: 0.5}",
     "distance": "{metric: rrs/mean, max: 2}",
+    "distance by band": "{metric: rrs/band, where: {band: low}, max: 0.9}",
     "distances of terms": "{metric: rrs/mean, for_each: term, max: 2}",
 }
 

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -230,6 +231,20 @@ def test_a_folder_of_two_runs_cannot_become_a_baseline(accepted, part):
     assert not (accepted.root / "again").exists()
     assert accepted.run("explain", "out", "r-00#gender/man") == 4
     assert (accepted.root / "baselines" / "small.json").read_bytes() == before
+
+
+def test_a_folder_that_does_not_name_its_files_is_no_run(accepted):
+    """Edited answers get past no refusal by the loss of the hashes that tell them."""
+    assert accepted.gate(regressed, out="worse") == 1
+    shutil.copy(accepted.root / "worse" / "executions.jsonl", accepted.root / "out")
+    for text in (None, "{}", "", '{"parts": []}'):
+        parts = accepted.root / "out" / "parts.json"
+        parts.unlink() if text is None else parts.write_text(text)
+        for command in (("rescore", "out", "--out", "again"), ("explain", "out", "r-00#gender/man"),
+                        ("baseline", "accept", "out", "--reason", "x"), ("comment", "out")):  # fmt: skip
+            assert accepted.run(*command) == 4, (text, command, accepted.out)
+            assert "parts.json" in accepted.err
+    assert not (accepted.root / "again").exists()
 
 
 def test_verify_computes_again_what_it_can_and_names_the_rest(accepted):

@@ -17,6 +17,7 @@ from pathlib import Path
 from fairgate.domain.executions import Document
 from fairgate.domain.ports import Runtime
 from fairgate.gate.loaded_policy import load_policy
+from fairgate.io.durable import write_parts
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
 from fairgate.relations.oracles.choice import CHOICE_RULE
@@ -141,7 +142,6 @@ def restore(name: str) -> Path:
     Raises ValueError where the data are not those that were asked about.
     """
     run, kept = WORK / "restored" / name, RECORDINGS / name
-    run.mkdir(parents=True, exist_ok=True)
     lines = []
     for line in gzip.decompress((kept / "executions.jsonl.gz").read_bytes()).decode().splitlines():
         row = json.loads(line)
@@ -152,12 +152,11 @@ def restore(name: str) -> Path:
     whole = "".join(lines).encode()
     if hashlib.sha256(whole).hexdigest() != (kept / "executions.sha256").read_text().strip():
         raise ValueError(f"{name}: the data in {DATA} are not those that were asked about")
-    (run / "executions.jsonl").write_bytes(whole)
-    shutil.copyfile(kept / "run.json", run / "run.json")  # what `fairgate rescore` reads besides
     rules = (kept / "stop-rule.json").read_text("utf-8")
     for then, now in READ_BY.items():
         rules = rules.replace(f'"{then}"', f'"{now}"')
-    (run / "stop-rule.json").write_text(rules, "utf-8")
+    record = (kept / "run.json").read_text("utf-8")  # what `fairgate rescore` reads besides
+    write_parts(run, {"executions.jsonl": lines, "run.json": [record], "stop-rule.json": [rules]})
     return run
 
 
