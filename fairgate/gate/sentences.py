@@ -152,11 +152,8 @@ def judge_beside_neutral(
 
 def _difference(term: TermFinding, metric: Metric) -> str:
     rate, neutral = term.rate or 0.0, term.neutral or 0.0
-    if (
-        metric.row_limits == (0.0, 1.0)
-        and abs(rate * term.decided - round(rate * term.decided)) < 1e-6
-    ):
-        own = f"{round(rate * term.decided)} of {term.decided}"
-    else:
-        own = f"{100 * rate:.1f}"
+    own, count = f"{100 * rate:.1f} %", round(rate * term.decided)
+    # Rates have six decimals; repeats make them no count.
+    if metric.row_limits == (0.0, 1.0) and abs(rate * term.decided - count) <= 1e-6 * term.decided:
+        own = f"{count} of {term.decided}"
     return f"{term.category}/{term.term} {own}, neutral phrases {100 * neutral:.1f} %"
