@@ -23,7 +23,10 @@ def test_stored_answers_give_the_runs_and_the_first_table(tmp_path, monkeypatch)
         whole = (run / "executions.jsonl").read_text("utf-8").splitlines()
         assert len(whole) == json.loads((run / "run.json").read_text("utf-8"))["asked"]["questions"]
     tasks = [report.judged(name) for name in ("reviews", "comments")]
-    assert report.overall(*tasks) in report.PAGE.read_text("utf-8")
+    page = report.PAGE.read_text("utf-8")
+    assert report.overall(*tasks) in page
+    for figure in report.power_of_bbq().values():
+        assert figure in page
 
 
 def test_other_data_than_those_asked_about_are_refused(monkeypatch):

@@ -193,7 +193,7 @@ def sure(repeated: dict[str, Run]) -> str:
     burn_in = RECORDINGS / "burn-in" / "burn-in.json"
     found = json.loads(burn_in.read_text("utf-8"))
     gate("power", HERE / "reviews.yaml", "--burn-in", burn_in, "--format", "json", out=MADE / "p")
-    power = json.loads((MADE / "p").read_text("utf-8"))
+    power = json.loads((MADE / "p").read_text("utf-8"))["regressions"]
     lines += [
         "",
         (
@@ -458,7 +458,7 @@ def filled(text: str, runs: dict[str, Run]) -> str:
 def power_of_bbq() -> dict[str, str]:
     """Return what `fairgate power` says of BBQ's items, at an SD of .2."""
     gate("power", HERE / "bbq.yaml", "--format", "json", out=MADE / "p")
-    power = json.loads((MADE / "p").read_text("utf-8"))
+    power = json.loads((MADE / "p").read_text("utf-8"))["regressions"]
     one = next(each for each in power if each["sd"] == 0.2)
     return {
         "bbq sees": f"{100 * one['sees']:.1f}",
