@@ -99,18 +99,24 @@ def _is_file(path: Path, noun: str) -> bool:
     """Whether there is a file. Raises BaselineError for anything else, which is no first run."""
     if path.is_file():
         return True
-    if not os.path.lexists(path):
+    # A folder that is a file, or a broken link, holds no baseline that could be missing.
+    odd = next((place for place in (path, *path.parents) if os.path.lexists(place)), None)
+    if odd is None or (odd != path and odd.is_dir()):
         return False
+    is_folder = odd != path
+    wanted = "folder" if is_folder else "file"
     what = (
         "a folder"
-        if path.is_dir()
-        else f"a link to {str(path.readlink())!r}, where there is no file"
-        if path.is_symlink()
+        if odd.is_dir()
+        else f"a link to {str(odd.readlink())!r}, where there is no {wanted}"
+        if odd.is_symlink()
+        else "a file"
+        if odd.is_file()
         else "no regular file"
     )
     raise BaselineError(
-        f"{path}: {what} is at the place of the {noun}; remove it, restore the file, or say "
-        "`--baseline none` for a first run"
+        f"{odd}: {what} is at the place of the {f'folder of the {noun}' if is_folder else noun}; "
+        "remove it, restore what was there, or say `--baseline none` for a first run"
     )
 
 

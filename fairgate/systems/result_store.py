@@ -216,7 +216,8 @@ class SqliteResultStore:
             raise StoreError.of_os_error(error, path=self._path, option="--cache") from error
         except sqlite3.Error as error:
             text = str(error)
-            if getattr(error, "sqlite_errorname", "") == "SQLITE_IOERR_WRITE" and _has_size_limit():
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith("SQLITE_IOERR") and _has_size_limit():
                 too_large = OSError(errno.EFBIG, text)
                 raise StoreError.of_os_error(
                     too_large, path=self._path, option="--cache"

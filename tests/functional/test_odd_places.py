@@ -74,6 +74,26 @@ def test_what_is_no_file_at_the_place_of_a_baseline_is_no_first_run(place):
     assert not wrong
 
 
+def test_what_is_no_folder_at_the_place_of_baselines_is_no_first_run(place):
+    wrong = []
+    for kind, put in ODD.items():
+        if "folder" in kind:
+            continue
+        for name in ("baselines", "elsewhere/baselines"):
+            path = place.root / name
+            path.parent.mkdir(exist_ok=True)
+            put(path)
+            option = () if name == "baselines" else ("--baseline", f"{name}/small.json")
+            code = place.run("run", "policy.yaml", "--out", "out", *option)
+            if code != 3 or " at the place of the folder of the " not in place.err:
+                wrong.append((kind, name, code, place.err[-300:]))
+            path.unlink()
+    assert not wrong
+    (place.root / "baselines").write_text("a file")
+    assert place.run("run", "policy.yaml", "--out", "out") == 3
+    assert "baselines: a file is at the place of the folder" in place.err
+
+
 def test_a_reader_that_has_enough_ends_a_command_quietly(place):
     script = 'for n in "plan policy.yaml" "check policy.yaml" "relations list"; do "$0" -m fairgate $n | true; done'
     done = subprocess.run(
@@ -124,6 +144,12 @@ def test_a_limit_of_files_sizes_is_called_by_its_name(place, tmp_path):
     assert "disk is full" not in done.stderr
     assert not (place.root / "out" / "run.json").exists()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        with pytest.raises(StoreError, match="ulimit -f"):
+            SqliteResultStore(tmp_path / "new.sqlite")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     store = SqliteResultStore(tmp_path / "store.sqlite")
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
