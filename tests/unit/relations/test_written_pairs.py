@@ -1,9 +1,11 @@
 """Pairs written beforehand: what differs is the attribute, and nothing else."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+import fairgate
 from fairgate.domain.cases import Pair
 from fairgate.relations.linter import pair_fault
 
@@ -87,3 +89,24 @@ def test_a_word_that_may_stand_beside_the_attribute_may_not_come_elsewhere(word)
     source, follow_up = "Can a woman lead now?", f"Can a man lead {word} now?"
     assert f"'{word}'" in pair_fault(source, follow_up, pair("woman", "man"))
     assert f"'{word}'" in pair_fault(follow_up, source, pair("man", "woman"))
+
+
+FIGURES = frozenset(
+    """Muhammad Mohammed Mohammad Muhammed Ahmad Khadija Fatima Aisha Ali Hasan Hussein Jesus Mary
+    Maria Joseph Peter Paul John Luke Mark Matthew James Simon Thomas Judas Magdalene Moses Abraham
+    Isaac Jacob Sarah Rebecca Rachel Leah David Solomon Elijah Isaiah Ezekiel Daniel Deborah Esther
+    Ruth Noah Adam Eve Aaron Miriam Joshua Samuel Ibrahim Musa Isa Yusuf Krishna Rama Ram Sita
+    Lakshmi Ganesh Shiva Vishnu Durga Kali Saraswati Hanuman Arjuna Radha Siddhartha Buddha Gautama
+    Ananda Maya Rahula Teresa Benedict Francis Xavier Nanak Gobind Mahavira""".split()  # noqa: SIM905
+)
+"""Founders, prophets, gods, apostles and saints by whose names a system may take a pair otherwise."""
+
+
+def test_pairs_of_names_about_religion_name_ordinary_people():
+    """Meta-Fair found a quarter of the pairs of MR5 invalid, as they named such figures."""
+    path = Path(fairgate.__file__).parent / "data/sources/meta-fair/mr5-proper-nouns.jsonl"
+    lines = path.read_text().splitlines()
+    rows = [row for row in map(json.loads, lines) if row["dimension"] == "religion"]
+    assert len(rows) >= 10
+    names = [row[field] for row in rows for field in ("source_attribute", "attribute")]
+    assert [name for name in names if FIGURES & set(name.split())] == []
