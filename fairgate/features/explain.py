@@ -344,12 +344,25 @@ def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Recor
     return records
 
 
+def _standing_out(pool: Sequence[Record]) -> str:
+    """Say what stands out in the first of a pool's answers, beside the others."""
+    own, beside = pool[0], f"beside {len(pool) - 1} neutral answers"
+    readings = _readings_of(own)
+    if not readings:
+        return f"Nothing stands out in this answer {beside}."
+    shown = own["strangest"] if "strange" in readings else ""
+    told = f': "{shown}"' if shown else "."
+    return f"This answer stands out {beside}, by {', '.join(readings)}{told}"
+
+
+def _readings_of(record: Record) -> list[str]:
+    return [name for name, value in record["readings"].items() if value and name not in _AMOUNTS]
+
+
 def _sentence_lines(pool: Sequence[Record]) -> Iterator[str]:
     yield "Answers in sentences beside the neutral ones (what stands out, then the answer)"
     for record in pool:
-        readings = [
-            name for name, value in record["readings"].items() if value and name not in _AMOUNTS
-        ]
+        readings = _readings_of(record)
         yield f"  {plain(record['noun_phrase']):<{_PHRASE}}  {', '.join(readings) or 'nothing'}"
         if record["strangest"] and "strange" in readings:
             yield f"      strangest: {plain(record['strangest'])}"
@@ -467,7 +480,11 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
     """Yield an explanation for people."""
     yield f"{plain(record['key'])} in suite {plain(record['suite'])}"
     yield ""
-    yield plain(record["sentence"])
+    if "sentences" in record:
+        yield plain(_standing_out(record["sentences"]))
+        yield f"By labels: {plain(record['sentence'])}"
+    else:
+        yield plain(record["sentence"])
     yield ""
     yield "Prompts (what differs stands between double brackets)"
     yield f"  instruction  {plain(record['instruction'])}"
