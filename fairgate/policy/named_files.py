@@ -39,7 +39,7 @@ ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
 FEWEST_NAMES = 8  # of each group of a pool
 _PRONOUNS = ("she", "he", "they")
 _MOST_OF_NAME = 40
-_IN_NAMES = " '\u2019.-\u00b7\u30fb\u200c\u200d"
+_IN_NAMES = " '\u2019.-\u00b7\u30fb\u0f0b\u200c\u200d"
 """Between the letters of a name, of any script: blanks, apostrophes, hyphens, dots, joiners."""
 
 
@@ -50,7 +50,9 @@ def _is_name(text: str) -> str:
     )
     # A letter of a script without capitals is its own title case.
     is_written = any(letter == letter.title() for letter in text if letter.isalpha())
-    is_whole = unicodedata.category(text[:1] or " ")[0] == "L" and not text.endswith((" ", "-"))
+    own = text[1:] if text[:1] in ("'", "\u2019") else text  # "'t Hooft"
+    is_whole = unicodedata.category(own[:1] or " ")[0] == "L" and not text.endswith((" ", "-"))
+    is_whole &= not any(2 * separator in text for separator in " '\u2019-")
     if not (is_spelled and is_written and is_whole and len(text) <= _MOST_OF_NAME):
         raise ValueError(
             f"found {quoted(text)}, expected a name as people write it, of at most "
