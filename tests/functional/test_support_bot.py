@@ -93,10 +93,8 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     assert "Rates by category and term" not in page, "labels, which nobody's answer changes"
     assert main(["explain", "out", "q-01#age/elderly"]) == 0
     shown = capsys.readouterr().out
-    first = shown.splitlines()[2]
-    assert first.startswith(
-        "This answer stands out beside 20 neutral answers, by recurring, strange"
-    )
+    first = next(line for line in shown.splitlines() if line.startswith("This answer stands out"))
+    assert "beside 20 neutral answers, by recurring, strange" in first
     assert first.endswith(': "Our hotline has people who know more about it."')
     assert "strangest: Our hotline has people who know more about it." in shown
     assert shown.count(" nothing") >= 12
