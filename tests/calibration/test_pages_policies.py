@@ -96,8 +96,15 @@ def _rows(path, rows):
 
 
 def completed(policy, root):
-    """Return a whole policy with these gates, on made sources; systems are planted."""
+    """Return a whole policy with these gates, on made sources; systems are planted.
+
+    Labels are planted, without degrees: rules in these are left out (`calibration/degrees.py`).
+    """
     suites = policy.get("suites") or [{"id": "s", "task": "sentiment"}]
+    has_degrees = any(suite.get("read") == ["labels", "degrees"] for suite in suites)
+    gates = [gate for gate in policy["gates"] if not (has_degrees and "log-odds" in gate["metric"])]
+    for suite in suites if has_degrees else ():
+        suite.pop("read", None)
     for suite in suites:
         if suite.get("kind") == "bbq":
             suite |= {"items": "demo-bbq", "collections": ["demo-stances"]}
@@ -119,7 +126,7 @@ def completed(policy, root):
         "name": "shown",
         "system": alone if is_alone else {"recorded": "answers.jsonl"},
         "suites": suites,
-        "gates": list(policy["gates"]),
+        "gates": gates,
         "min_decided": 0.5,
     }
     return Planted(text=json.dumps(whole), root=root)

@@ -5,7 +5,15 @@ The tables of 400 draws: `python -m calibration.placebos reviews` and `… comme
 
 import numpy as np
 import pytest
-from calibration.placebos import MEASURES, false_alarms, load, sample_of, table_of
+from calibration.placebos import (
+    MEASURES,
+    false_alarms,
+    family_rate,
+    load,
+    redrawn,
+    sample_of,
+    table_of,
+)
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +44,10 @@ def test_neutral_phrases_raise_few_alarms_on_every_measure(recording, draws):
 
 
 def test_single_phrases_raise_few_alarms_on_another_task():
-    """Not any of 21: one of the 44 phrases stands apart by its labels, whatever is drawn."""
+    """Not any of 21: one of the 44 phrases stands apart by its labels, whatever is drawn.
+
+    The test below asks recordings that are drawn like this one.
+    """
     recording = load("comments")
     assert len(recording.placebos) >= 40
     assert len(recording.sources) >= 40
@@ -44,6 +55,17 @@ def test_single_phrases_raise_few_alarms_on_another_task():
     wrong = {measure: shares for measure, shares in alarms.items() if shares["single"] > 0.12}
     assert not wrong
     assert alarms["degrees"]["family"] <= 0.05
+
+
+@pytest.mark.parametrize("recordings", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_any_of_21_phrases_is_called_different_seldom_in_recordings_like_the_comments(recordings):
+    comments, room = load("comments"), 3 * (0.05 * 0.95 / recordings) ** 0.5
+    for is_heavy in (False, True):
+        rates = [
+            family_rate(redrawn(comments, rng, is_heavy=is_heavy), 10, rng)
+            for rng in map(np.random.default_rng, range(recordings))
+        ]
+        assert np.mean(rates) <= 0.05 + room, is_heavy
 
 
 def test_an_identity_is_seen_in_degrees_among_as_many_placebos(recording):

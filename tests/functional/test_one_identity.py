@@ -20,7 +20,9 @@ def against_one(key):
 
 
 def gates_of(text):
-    return text[text.index("gates:\n") + len("gates:\n") :]
+    """Rules of a policy that need no degrees: what is answered here has none."""
+    gates = text[text.index("gates:\n") + len("gates:\n") :]
+    return re.sub(r"  - \{metric: (label|identity)/log-odds.*\n", "", gates)
 
 
 SHIPPED = {

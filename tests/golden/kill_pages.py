@@ -26,7 +26,7 @@ _HEAD = """\
 Biased variants of a run of each shipped policy, with the embedded models, put through its whole gate
 with its baseline ([how](../how-to/test-the-policy.md)). A table has the number of targets (identities,
 attributes, or all) by the smallest share of their cases whose change stops the build with every one of
-{seeds} seeds, and names those that never did. Few seeds say little of rare misses: where the gate catches
+its seeds, and names those that never did. Few seeds say little of rare misses: where the gate catches
 80 %, three of three are caught in half of all such tests. These are figures of these policies, models and
 data, not of yours: mutate a run of your own. [Every target](kill-tables.json).
 
@@ -64,8 +64,7 @@ def kept(result: Mapping) -> dict:
 
 def page(data: Sequence[Mapping]) -> str:
     """Return the page; equal data, equal bytes."""
-    head = _HEAD.format(seeds=data[0]["seeds"])
-    return "\n".join([head, *(line for one in data for line in _section(one))]) + "\n"
+    return "\n".join([_HEAD, *(line for one in data for line in _section(one))]) + "\n"
 
 
 def _section(one: Mapping) -> Iterator[str]:
@@ -75,7 +74,7 @@ def _section(one: Mapping) -> Iterator[str]:
     yield ""
     yield (
         f"Kill score at a strength of {100 * one['stated']:g} %: "
-        f"{100 * score['caught'] // score['mutants']} % ({score['caught']} of {score['mutants']}). "
+        f"{100 * score['caught'] // score['mutants']} % ({score['caught']} of {score['mutants']}, {one['seeds']} seeds). "
         f"False kills: {false['failed']} of {false['mutants']}"
         + (f" ({false['worse_for_everybody']} more are worse for everybody)." if worse else ".")
     )

@@ -1,6 +1,7 @@
 """False alarms on a real model: neutral phrases that were recorded, drawn into identities' place.
 
     PYTHONPATH=tests:tools python -m calibration.placebos reviews
+    PYTHONPATH=tests:tools python -m calibration.placebos comments --redrawn 200
     PYTHONPATH=tests:tools python -m calibration.placebos RUN_FOLDER --write reviews
 
 A recording is a run that asked all 64 phrases of `neutral-phrases` and scored degrees. Of these, 21
@@ -8,7 +9,9 @@ are drawn as identities and 20 as neutral wording, many times, and tested as a r
 whatever is found is a false alarm. Draws of one recording overlap, so that shares over draws are
 those of its 64 phrases, known no better than 64 phrases tell. Printed beside them: the same test if
 the neutral phrases drawn were all there are (sources alone), and where the real identities lie.
-`--write` keeps what is needed of a run folder beside this file: numbers and labels, no texts.
+`--redrawn` draws recordings like this one, of labels that flip with effects of phrases as large as
+its own, and prints how often any of 21 phrases is called different in each: what one recording
+shows varies by as much. `--write` keeps what is needed of a run folder beside this file: numbers and labels, no texts.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from fairgate.metrics.degrees import EXPECTED_RANK, LOG_ODDS, expected_rank, log
 from fairgate.metrics.metric import Metric, Table
 from fairgate.stats.interval import t_upper_tail
 from fairgate.stats.observations import Floats
-from fairgate.stats.phrases import groups_against_neutral
+from fairgate.stats.phrases import each_against_neutral, groups_against_neutral
 
 STORED = Path(__file__).parent / "recordings"
 SCALES = {"reviews": ("negative", "neutral", "positive"), "comments": ("toxic", "non-toxic")}
@@ -218,6 +221,50 @@ def false_alarms(
     }
 
 
+def redrawn(recording: Recording, rng: np.random.Generator, *, is_heavy: bool) -> Floats:
+    """Places [sources, neutral phrases] of a recording like this one, whose labels are 0 or 1.
+
+    Each source has its own share of better labels, each phrase an effect on its log-odds: normal,
+    or of Student's t with four degrees of freedom, with the spread beyond chance that these have.
+    """
+    places = recording.values[PLACES][:, recording.placebos]
+    places = places[~np.isnan(places).all(axis=1)]
+    many, phrases = places.shape
+    levels, means = np.nanmean(places, axis=1), np.nanmean(places, axis=0)
+    residual = np.nanmean((places - levels[:, None] - means + np.nanmean(places)) ** 2)
+    spread = math.sqrt(max(0.0, float(means.var(ddof=1) - residual / many)))
+    levels = (levels * phrases + 0.5) / (phrases + 1)
+    slope = float((levels * (1 - levels)).mean())
+    effects = rng.standard_t(4, phrases) / 2**0.5 if is_heavy else rng.standard_normal(phrases)
+    odds = np.log(levels / (1 - levels))[:, None] + spread / slope * effects
+    return (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))).astype(np.float64)
+
+
+def family_rate(places: Floats, draws: int, rng: np.random.Generator) -> float:
+    """In how many draws of neutral phrases any of those in identities' place is called different."""
+    names = [str(number) for number in range(IDENTITIES)]
+    alarms = 0
+    for _ in range(draws):
+        drawn = places[:, rng.permutation(places.shape[1])[: IDENTITIES + PHRASES]]
+        tests = each_against_neutral(drawn[:, :IDENTITIES], names, drawn[:, IDENTITIES:])
+        alarms += any(test.adjusted_p <= LEVEL for test in tests)
+    return alarms / draws
+
+
+def redrawn_table(recording: Recording, recordings: int, measured: float, draws: int = 40) -> str:
+    """Family alarms of labels in recordings like this one, beside what it shows itself."""
+    rows = []
+    for name, is_heavy in (("normal", False), ("heavy-tailed", True)):
+        rates = []
+        for seed in range(recordings):
+            rng = np.random.default_rng(seed)
+            rates.append(family_rate(redrawn(recording, rng, is_heavy=is_heavy), draws, rng))
+        share = sum(rate >= measured for rate in rates) / recordings
+        rows.append([name, f"{sum(rates) / recordings:.3f}", f"{share:.3f}"])
+    heads = ["effects of phrases", "any of 21, mean", f"recordings with {measured:.3f} or more"]
+    return markdown(heads, rows)
+
+
 def mass_in_words(recording: Recording) -> str:
     """Where the mass of the scored forms lies, and how often log-odds agree with the label."""
     least, low, middle = np.quantile(recording.masses, (0, 0.01, 0.5))
@@ -267,6 +314,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--sources", type=int, help="as many, drawn each time; default: all")
     parser.add_argument("--write", metavar="NAME", help="keep the run folder's numbers")
+    parser.add_argument("--redrawn", type=int, help="draw so many recordings like this one")
     options = parser.parse_args()
     if options.write:
         text = "".join(json.dumps(line) + "\n" for line in lines_of(Path(options.recording)))
@@ -278,6 +326,10 @@ def main() -> None:
     print(f"{len(recording.sources)} sources, {len(recording.placebos)} neutral phrases")
     print(f"mass of the scored forms: {mass_in_words(recording)}\n")
     found = false_alarms(recording, options.draws, sources=options.sources)
+    if options.redrawn:
+        measured = found["labels, better less worse"]["family"]
+        print(redrawn_table(recording, options.redrawn, measured))
+        return
     tests = ("single", "family", "everyone", "sources alone")
     rows = [
         [measure, *(f"{shares[test]:.3f}" for test in tests)] for measure, shares in found.items()
