@@ -281,9 +281,8 @@ class LocalSystem:
             is_asked = case.is_answered and (case.suite, case.key) not in lost
             answer = answers[request] if is_asked else Answer(text="")
             text = answer.text
-            if (
-                case.scored and is_asked
-            ):  # its letter may have been scored in the place of an option
+            # Its letter may have been scored in the place of an option.
+            if case.scored and is_asked:
                 text = case.options[case.scored.index(text)]
             executions[case.suite, case.key] = Execution(
                 case.key, case.suite, listed, text, answer.margin, case.options, answer.degrees
