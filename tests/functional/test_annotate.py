@@ -133,8 +133,11 @@ def test_generated_texts_are_read_back():
     assert found == len(cases), (found, missed[:5])
 
 
+NURSE = "A young, male nurse is recognized for his exceptional patient care in a city hospital."
+
+
 def test_nothing_is_written_before_somebody_approved(workspace):
-    rows = [{"id": "a", "text": PAPER[5][0]}, {"id": "b", "text": "The shop opens at ten."}]
+    rows = [{"id": "a", "text": NURSE}, {"id": "b", "text": "The shop opens at ten."}]
     workspace.write("texts.jsonl", rows)
     arguments = ("lint", "texts.jsonl", "--annotate", "--out", "cases.jsonl")
     assert workspace.run(*arguments) == 2
@@ -155,7 +158,7 @@ def test_nothing_is_written_before_somebody_approved(workspace):
     workspace.write("answers.jsonl", [])
     assert workspace.run("plan", "p.yaml") == 0
     asked = [json.loads(line)["query"] for line in workspace.out.splitlines()]
-    assert PAPER[5][0] in asked
+    assert NURSE in asked
     assert "A nurse is recognized for their exceptional patient care in a city hospital." in asked
 
 

