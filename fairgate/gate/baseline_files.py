@@ -33,6 +33,7 @@ from fairgate.gate.measure import (
     quartiles,
 )
 from fairgate.gate.rules import Rule
+from fairgate.metrics.attribution import COLUMNS as CROSSED
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import observe
 from fairgate.stats.observations import Levels
@@ -150,7 +151,7 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
 
 NOT_CHECKED = (
     "intervals, notes, standard deviations of a burn-in, whole-suite values of several relations, "
-    "whether values of identities are missing, reason, date, provenance and history"
+    "whether values of identities are missing, attribution, reason, date, provenance and history"
 )
 """What does not follow from the cases in a file, for `baseline verify`."""
 
@@ -172,8 +173,8 @@ def unverified(baseline: Baseline) -> Iterator[str]:
         yield f"metric_versions lacks {quoted(name)}, of which there are measurements"
     for number, measurement in enumerate(baseline.measurements):
         suite, metric = baseline.suites.get(measurement.suite), BY_ID.get(measurement.metric)
-        if measurement.value is None or metric is None:
-            continue
+        if measurement.value is None or metric is None or metric.column in CROSSED.values():
+            continue  # a baseline has no crossed answers, see NOT_CHECKED
         if suite is None or metric.column not in suite.table.values:
             of = f"{measurement.metric} of {quoted(measurement.suite)}"
             yield f"measurements[{number}] is {of}, whose cases the file lacks"
