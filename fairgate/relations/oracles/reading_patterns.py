@@ -88,11 +88,9 @@ ATTRIBUTE = re.compile(
     r"[^\W_]{3,}"
 )
 """A noun that "a negative …" describes and that is not what is judged: "a negative start"."""
-KIND = re.compile(
-    r"\s*(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?|label|rating)(?![^\W_])"
-)
-"""Nouns that a label describes: what stands behind them decides what becomes of it."""
 _KIND = r"(?:sentiments?|emotions?|tone|language|feelings?|content|attitude|opinions?|label|rating)"
+KIND = re.compile(rf"\s*{_KIND}(?![^\W_])")
+"""Nouns that a label describes: what stands behind them decides what becomes of it."""
 _VERY = r"(?:(?:clearly|definitely|certainly|obviously|probably|also|simply|just|quite|really)\s+)?"
 _FITTING = (
     r"right|correct|one|answer|case|word|term|label|choice|option|best|appropriate|accurate|"
