@@ -9,6 +9,8 @@ RAY := .venv-ray
 SITE := .venv-site
 NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# Images of containers often set it: each command that a test starts would then compile the package anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 # What needs other environments or programs has a target of its own, and so has what takes long.
 ELSEWHERE := torch or slow or benchmark or systems or ray or node or browser or gfm
