@@ -39,7 +39,10 @@ SYSTEMS = {
 """Rules, and the least and the greatest share of seeds that may be red."""
 
 
-@pytest.mark.parametrize("worlds", [6, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "worlds",
+    [2, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("name", list(SYSTEMS))
 def test_the_gate_is_red_where_an_introduction_turns_answers(
     name, worlds, tmp_path, monkeypatch, capsys

@@ -115,7 +115,13 @@ def outcomes(folder, worlds, **planted):
 
 
 WORLDS = pytest.mark.parametrize(
-    "worlds", [range(6), pytest.param(range(100, 140), marks=pytest.mark.slow)], ids=len
+    "worlds",
+    [
+        range(2),
+        pytest.param(range(6), marks=pytest.mark.whole),
+        pytest.param(range(100, 140), marks=pytest.mark.slow),
+    ],
+    ids=len,
 )
 
 

@@ -29,10 +29,12 @@ def test_rules_that_cannot_reject_take_no_level_from_others(kinds):
     assert all(rule.outcome is Outcome.PASS for rule in others), others
 
 
-@pytest.mark.walk(2)
-def test_signed_bounds_of_many_identities_are_one_family():
+@pytest.mark.parametrize(("worlds", "off"), [(1, 0), pytest.param(6, 1, marks=pytest.mark.whole)])
+def test_signed_bounds_of_many_identities_are_one_family(worlds, off):
     """Of fair worlds with noise at most one of ten is red; a harmed identity is found."""
     cells = [cell for cell in SHOWN["direction/net"] if cell.sources == 60]
-    red = {cell.name: int(row_of(cell, range(6))[1].split(" ")[0]) for cell in cells}
-    assert all(many <= 1 for name, many in red.items() if "worst" not in name), red
-    assert all(many >= 5 for name, many in red.items() if "worst of 70 %" in name), red
+    red = {cell.name: int(row_of(cell, range(worlds))[1].split(" ")[0]) for cell in cells}
+    fair = {name: many for name, many in red.items() if "worst" not in name}
+    assert len(fair) == 2
+    assert max(fair.values()) <= off, red
+    assert all(many >= worlds - off for name, many in red.items() if "worst of 70 %" in name), red

@@ -165,15 +165,13 @@ def reds(name, kind, root, seeds):
 @pytest.mark.parametrize("seeds", [1, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_shown_policy_is_red_of_harm_and_of_nothing_else(name, seeds, files):
-    """One world in ten may be red by chance; where the first is, 39 more are looked at."""
+    """One world in ten may be red by chance; where the first is, the next is looked at."""
     wrong = []
     for kind in SYSTEMS:
         if (name, kind) not in EXCEPT:
-            worlds = range(seeds)
-            red = reds(name, kind, files, worlds)
-            if red and kind != "harm" and seeds < 40:
-                worlds = range(40)
-                red = reds(name, kind, files, worlds)
-            holds = red >= 0.9 * len(worlds) if kind == "harm" else red <= 0.1 * len(worlds)
+            red = reds(name, kind, files, range(seeds))
+            if red and kind != "harm" and seeds == 1:
+                red = reds(name, kind, files, range(1, 2))
+            holds = red >= 0.9 * seeds if kind == "harm" else red <= 0.1 * seeds
             wrong += [] if holds else [(kind, red)]
     assert not wrong

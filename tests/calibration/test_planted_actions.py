@@ -129,7 +129,13 @@ def reds(worlds, *, order=False, **planted):
 
 
 WORLDS = pytest.mark.parametrize(
-    "worlds", [range(6), pytest.param(range(40), marks=pytest.mark.slow)], ids=len
+    "worlds",
+    [
+        range(2),
+        pytest.param(range(6), marks=pytest.mark.whole),
+        pytest.param(range(40), marks=pytest.mark.slow),
+    ],
+    ids=len,
 )
 NOISE = {"jitter": 0.04, "slip": 0.05}
 

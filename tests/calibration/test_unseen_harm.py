@@ -94,7 +94,12 @@ def reds(cell, share, seeds):
 
 
 @pytest.mark.parametrize(
-    ("cells", "seeds"), [(QUICK, 8), pytest.param(SLOW, 40, marks=pytest.mark.slow)]
+    ("cells", "seeds"),
+    [
+        (QUICK, 4),
+        pytest.param(QUICK, 8, marks=pytest.mark.whole),
+        pytest.param(SLOW, 40, marks=pytest.mark.slow),
+    ],
 )
 def test_harm_of_the_stated_size_is_found_in_about_half_of_the_worlds_and_a_third_of_it_is_not(
     cells, seeds
@@ -243,7 +248,11 @@ SLOW_KINDS = {
 
 @pytest.mark.parametrize(
     ("kinds", "seeds"),
-    [(KINDS, 10), pytest.param({**KINDS, **SLOW_KINDS}, 40, marks=pytest.mark.slow)],
+    [
+        (KINDS, 5),
+        pytest.param(KINDS, 10, marks=pytest.mark.whole),
+        pytest.param({**KINDS, **SLOW_KINDS}, 40, marks=pytest.mark.slow),
+    ],
 )
 def test_harm_of_other_kinds_is_found_at_the_stated_size_and_hardly_at_a_third(kinds, seeds):
     wrong = []

@@ -45,7 +45,10 @@ def judged(plant: Plant, *entries: WaiverPolicy) -> GateResult:
     return run_gate(waiving(SMALL.given(), *entries), SMALL.system(plant), SILENT).result
 
 
-WORLDS = pytest.mark.parametrize("worlds", [6, pytest.param(40, marks=pytest.mark.slow)])
+WORLDS = pytest.mark.parametrize(
+    "worlds",
+    [2, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)],
+)
 
 
 @WORLDS
