@@ -6,6 +6,7 @@ import signal
 import socketserver
 import sys
 from collections import defaultdict
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -91,8 +92,12 @@ def _models_of_the_package_are_opened_once():
     opened = once(session._session.func, lambda one: (one._folder, one._device))
     fingerprint = once(model_folder.ModelFolder.fingerprint)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "_tokenizer", property(tokenizer))
-        patch.setattr(session, "_session", property(opened))
+        for owner, name, read in (
+            (tokens, "_tokenizer", tokenizer), (session, "_session", opened),
+        ):  # fmt: skip
+            attribute = cached_property(read)
+            attribute.__set_name__(owner, name)
+            patch.setattr(owner, name, attribute)
         patch.setattr(model_folder.ModelFolder, "fingerprint", fingerprint)
         patch.setattr(decoder_session, "_opened", once(decoder_session._opened))
         yield
