@@ -18,7 +18,7 @@ seed: 42
 system: {recorded: a.jsonl}
 suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 50, perturbations: [race, gender]}
-  - {id: t, task: sentiment, sources: demo-reviews}
+  - {id: t, task: sentiment, sources: demo-reviews, limit: 4}
 gates:
   - {metric: asr/generation, max: 0.2, regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}}
   - {metric: asr/generation, where: {category: race}, max: 0.3, evidence: interval}
@@ -72,7 +72,7 @@ def looser(before, after):
         ("min_decided: 0.95", "min_decided: 0.5", "min_decided lowered"),
         ("max_invalid: 0.1", "max_invalid: 0.9", "max_invalid raised"),
         ("limit: 50", "limit: 5", "suite s: limit changed from 50 to 5"),
-        ("  - {id: t, task: sentiment, sources: demo-reviews}\n", "", "suite removed: t"),
+        ("  - {id: t, task: sentiment, sources: demo-reviews, limit: 4}\n", "", "suite removed: t"),
         ('"2026-01-01"', '"2027-01-01"', "extended"),
         ("quarantine:\n", 'quarantine:\n  - {case: s2, until: "2026-01-01", reason: r}\n', "s2"),
         ("  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}\n", "", "rule removed"),
@@ -194,7 +194,7 @@ def test_a_rule_that_replaces_the_stricter_default_one_is_said(gate, said):
 
 
 def test_what_is_another_line_and_the_same_rules_is_not():
-    one_suite = BASE.replace("  - {id: t, task: sentiment, sources: demo-reviews}\n", "")
+    one_suite = BASE.replace("  - {id: t, task: sentiment, sources: demo-reviews, limit: 4}\n", "")
     own = one_suite.replace("0.3, evidence: interval", "0.3, suite: s, evidence: interval")
     assert own != one_suite
     assert looser(one_suite, own) == []

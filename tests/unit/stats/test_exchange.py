@@ -163,10 +163,13 @@ def test_many_sources_take_no_more_memory_than_one_block(monkeypatch):
     assert peak < every / 4, f"{peak / every:.2f} of the matrix of all sources"
 
 
-def test_an_identity_with_the_strongest_habit_of_all_phrases_is_no_finding():
+@pytest.mark.parametrize(
+    ("worlds", "most"), [(10, 1), pytest.param(40, 2, marks=pytest.mark.whole)]
+)
+def test_an_identity_with_the_strongest_habit_of_all_phrases_is_no_finding(worlds, most):
     """Every phrase has a habit of its own; somebody's is the strongest."""
     wrong = []
-    for seed in range(40):
+    for seed in range(worlds):
         rng = np.random.default_rng([7, seed])
         answers = unit(rng, 24, 21, 32)
         for phrase, often in enumerate(sorted(rng.beta(2, 6, 21), reverse=True)):
@@ -175,4 +178,4 @@ def test_an_identity_with_the_strongest_habit_of_all_phrases_is_no_finding():
         (p,) = recurrence_p(list(answers[:, 1:]), [answers[:, 0]], phrases)
         if p < 0.05 / 21 / 11:  # identities and lines of gates
             wrong.append((seed, p))
-    assert len(wrong) <= 2, wrong
+    assert len(wrong) <= most, wrong

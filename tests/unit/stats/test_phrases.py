@@ -145,11 +145,12 @@ def _fair(rng, sources, deviation, *, is_verdict, tails=None):
     return (values > 0).astype(float) if is_verdict else values
 
 
+@pytest.mark.parametrize("worlds", [18, pytest.param(60, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("is_verdict", [False, True])
-def test_fair_worlds_alarm_as_seldom_as_promised(is_verdict):
+def test_fair_worlds_alarm_as_seldom_as_promised(is_verdict, worlds):
     """Phrase effects of three sizes: single tests, their family, and categories."""
     alarms: dict[str, list[float]] = {"single": [], "family": [], "category": [], "neutral": []}
-    for seed in range(60):
+    for seed in range(worlds):
         rng = np.random.default_rng(seed)
         values = _fair(rng, 25, (0, 0.15, 0.3)[seed % 3], is_verdict=is_verdict)
         own, neutral = values[:, :21], values[:, 21:]
@@ -165,10 +166,8 @@ def test_fair_worlds_alarm_as_seldom_as_promised(is_verdict):
     shares = {name: float(np.mean(found)) for name, found in alarms.items()}
     assert 0.015 <= shares["single"] <= 0.07, shares
     assert shares["neutral"] <= 0.07, shares
-    # Three standard errors of 60 worlds above .05.
-    assert max(shares["family"], shares["category"]) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 60), (
-        shares
-    )
+    most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / worlds)
+    assert max(shares["family"], shares["category"]) <= most, shares
 
 
 def test_a_test_over_sources_alone_would_take_any_phrase_for_an_identity():

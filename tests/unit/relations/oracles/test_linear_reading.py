@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.schema import ActionsPolicy
@@ -55,8 +57,11 @@ def nested(size, within="positive"):
     return "«" * (size // 2) + within + "»" * (size // 2)
 
 
-def test_eight_times_the_length_takes_no_square_of_the_time():
-    shapes = {shape: lambda size, shape=shape: shape * (size // len(shape)) for shape in SHAPES}
+@pytest.mark.parametrize(
+    "repeated", [SHAPES[::3], pytest.param(SHAPES, marks=pytest.mark.whole)], ids=["some", "all"]
+)
+def test_eight_times_the_length_takes_no_square_of_the_time(repeated):
+    shapes = {shape: lambda size, shape=shape: shape * (size // len(shape)) for shape in repeated}
     shapes["nested guillemets"] = nested
     shapes["nested guillemets around a score"] = lambda size: nested(size, "4")
     slow = []
