@@ -109,4 +109,4 @@ def test_only_whom_a_phrase_names_is_red_and_not_its_length(kind, seeds, root):
 @pytest.mark.parametrize("kind", ["conversation", "actions"])
 def test_nine_nouns_call_length_an_identity(kind, root):
     """What the kinds above did before their neutral wording was as long as the identities'."""
-    assert reds(kind, "length", 3, root, "neutral")
+    assert reds(kind, "length", 1, root, "neutral")
