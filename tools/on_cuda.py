@@ -271,7 +271,7 @@ def check_bytes(table: Table, out: Path, options: argparse.Namespace) -> None:
         for name, way in ways.items():
             with table.attempt(f"answers, {name}"):
                 others = way()
-                texts = sum(own[n].text != each.text for n, each in others.items())
+                texts = sum(own[n].response != each.response for n, each in others.items())
                 bits = sum(own[n] != each for n, each in others.items())
                 apart = max(
                     (
@@ -533,7 +533,7 @@ def measured(
         )
         table.add("most memory of the card, MiB", peak.mib)
         (out / f"{name}-labels.json").write_text(
-            json.dumps([texts[n].text for n in range(len(requests))])
+            json.dumps([texts[n].response for n in range(len(requests))])
         )
         with table.attempt("equal answers"):
             quarter = len(requests) // 4
@@ -549,7 +549,7 @@ def measured(
                 unlike = [n for n in others if others[n] != texts[n]]
                 table.add(
                     f"answers {label}",
-                    f"{sum(others[n].text != texts[n].text for n in others)} texts and {len(unlike)} margins differ of {len(others)}",
+                    f"{sum(others[n].response != texts[n].response for n in others)} texts and {len(unlike)} margins differ of {len(others)}",
                 )
         if device == "cuda":
             with table.attempt("profile"):
@@ -584,7 +584,7 @@ def measured(
         list(long.generate(free[:2]))
         with PeakMemory() as peak:
             taken, texts = seconds_of(lambda: dict(long.generate(free)), 2)
-        written = sum(len(long._prompts.encode([texts[n].text])[0]) for n in texts)
+        written = sum(len(long._prompts.encode([texts[n].response])[0]) for n in texts)
         work, _ = by_transformers(
             source, device, templated(own, [one.prompt for one in few]), 64, 150, **more
         )

@@ -139,34 +139,38 @@ class GenerationRequest:
         return self.stop or (Stop(phrases=self.labels) if self.labels else None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """The generator's answer to one request."""
-
-    text: str
-    margin: float | None = None
-    """Log-probability (nats) of the chosen label minus that of the best other label at the first
-    token where they differ, rounded to 4 decimals; None where the engine does not know it."""
-    tokens: int = 0
-    """Number of generated tokens, the end-of-sequence token not counted."""
-    stopped: str = "end"
-    """Why generation ended: `label`, `end` (end-of-sequence token) or `length`."""
-    degrees: Degrees | None = None
-    """Where forms were scored; None where none were, or an endpoint does not tell."""
-
-
 class Execution(NamedTuple):
-    """One case through the system under test."""
+    """What came back: of a model, an application or a recording, then of the system for a case."""
 
-    key: str
-    suite: str
+    key: str = ""
+    """Of the case; empty in what came back for a request, which several cases may share."""
+    suite: str = ""
     documents: Sequence[Document] | None = None
     """In rank order; None where the system does not return them or no retrieval took place."""
     response: str | None = None
     """None: no answer exists (missing from a recording). An empty string is an answer."""
     margin: float | None = None
+    """Log-probability (nats) of the chosen label minus that of the best other label at the first
+    token where they differ, rounded to 4 decimals; None where the engine does not know it."""
     options: tuple[str, ...] = ()
+    """In the order shown; empty where none were, or a recording does not tell."""
     degrees: Degrees | None = None
+    """Where forms were scored; None where none were, or an endpoint does not tell."""
+    tokens: int = 0
+    """Generated for a request, the end-of-sequence token not counted."""
+    stopped: str = "end"
+    """Why generation ended: `label`, `end` (end-of-sequence token) or `length`."""
+
+    def of_case(
+        self,
+        key: str,
+        suite: str,
+        *,
+        documents: Sequence[Document] | None,
+        options: tuple[str, ...],
+    ) -> Execution:
+        """Return what the system did for a case: what it generated with, no case keeps."""
+        return Execution(key, suite, documents, self.response, self.margin, options, self.degrees)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,11 +243,11 @@ class Question:
             fields["changed"] = {"id": self.changed.id, "text": self.changed.text}
         return fields
 
-    def named(self, replies: Sequence[Reply] = ()) -> str:
+    def named(self, replies: Sequence[Execution] = ()) -> str:
         """Name the question for a message; in a conversation the turn behind so many replies."""
         return named_turn(self.before, self.query, len(replies))
 
-    def turns(self, replies: Sequence[Reply]) -> Iterator[Question]:
+    def turns(self, replies: Sequence[Execution]) -> Iterator[Question]:
         """Yield each turn, whose reply the caller adds to `replies` before it takes the next.
 
         Earlier turns are texts alone: instruction, options and documents belong to the question.
@@ -255,17 +259,9 @@ class Question:
                 query=message, text=message, instruction="", prompt=message, repeat=self.repeat,
                 top_k=self.top_k, session=session, messages=tuple(history),
             )  # fmt: skip
-            history.append({"role": "assistant", "content": replies[-1].answer})
+            history.append({"role": "assistant", "content": replies[-1].response or ""})
         history.append({"role": "user", "content": self.prompt})
         yield replace(self, before=(), session=session, messages=tuple(history))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """What came back. An empty answer is an answer; documents are None where none are returned."""
-
-    answer: str
-    documents: tuple[Document, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

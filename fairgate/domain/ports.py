@@ -21,12 +21,10 @@ if TYPE_CHECKING:  # every command imports this module, `--help` too
 
     from fairgate.domain.cases import Case
     from fairgate.domain.executions import (
-        Answer,
         Document,
         Execution,
         GenerationRequest,
         Question,
-        Reply,
     )
     from fairgate.domain.schema import SystemModel
 
@@ -82,7 +80,7 @@ class Generator(Protocol):
         """Identify model files, precision, decoding, chat template and stop rule."""
         ...
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         """Yield `(position in requests, answer)` as they complete, in any order.
 
         An answer depends on its request alone, never on the batch it ran in. Raises ModelError.
@@ -130,7 +128,9 @@ class Application(Protocol):
         """Return a text that changes whenever the application does; None where it is not known."""
         ...
 
-    def ask(self, questions: Sequence[Question]) -> abc.Generator[tuple[int, Reply], None, None]:
+    def ask(
+        self, questions: Sequence[Question]
+    ) -> abc.Generator[tuple[int, Execution], None, None]:
         """Yield `(position in questions, reply)` as they come, in any order.
 
         Raises ApplicationError. Closing the iterator ends what is under way.

@@ -31,7 +31,7 @@ import click
 
 from fairgate import __version__
 from fairgate.domain.errors import ExitCode, FairGateError, ModelError, UsageError, WorkerError
-from fairgate.domain.executions import Answer, GenerationRequest
+from fairgate.domain.executions import Execution, GenerationRequest
 from fairgate.domain.ports import SILENT, Generator, OptionScorer, Runtime, Workers
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.machine import OPTIONAL, describe_environment, libraries_of_answers
@@ -306,7 +306,7 @@ class SpreadGenerator:
         """Return how many times as many requests are best scored at once."""
         return self.team.cluster.most
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         """Yield `(position in requests, answer)` as workers send them. Raises WorkerError."""
         return self._asked("generate", requests, lambda value, _: answer_from(value))
 

@@ -15,7 +15,7 @@ from numbers import Real
 from typing import Any
 
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.executions import Document, Reply
+from fairgate.domain.executions import Document, Execution
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
 from fairgate.io.inner_errors import inner_error
@@ -143,12 +143,12 @@ def parsed_json(raw: bytes) -> Any:
         ) from None
 
 
-def reply_of(value: Any, paths: ReplyPaths) -> Reply:
+def reply_of(value: Any, paths: ReplyPaths) -> Execution:
     """Return answer and documents. Raises ApplicationError where they are not to be found."""
-    return Reply(answer=_answer(value, paths), documents=_documents(value, paths))
+    return Execution(response=_answer(value, paths), documents=_documents(value, paths))
 
 
-def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
+def without_secrets(reply: Execution, secrets: Sequence[str]) -> Execution:
     """Return the reply with no secret in its texts: they are written to files and shown."""
     if not secrets:
         return reply
@@ -167,7 +167,9 @@ def without_secrets(reply: Reply, secrets: Sequence[str]) -> Reply:
             )
             for document in documents
         )
-    return Reply(answer=concealed_in_answer(reply.answer, secrets), documents=documents)
+    return Execution(
+        response=concealed_in_answer(reply.response or "", secrets), documents=documents
+    )
 
 
 def text_of_parts(content: Any) -> Any:

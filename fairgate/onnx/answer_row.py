@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.executions import Answer, Decoding, Stop
+from fairgate.domain.executions import Decoding, Execution, Stop
 from fairgate.onnx.prompts import PromptTokenizer
 from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.label import label_place
@@ -237,11 +237,11 @@ class AnswerRow:
                 # It was cut before it showed whether it was thinking: nothing of it is an answer.
                 self.opening = THINKING_TAGS[0][0]
 
-    def answer(self) -> Answer:
+    def answer(self) -> Execution:
         """Return the answer as far as it goes."""
         text = self.opening + self.prompts.decode(self.tokens)
-        return Answer(
-            text=text,
+        return Execution(
+            response=text,
             margin=self.trace.margin(text) if self.trace else None,
             tokens=len(self.tokens),
             stopped=self.stopped or "length",

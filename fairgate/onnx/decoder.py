@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer, Chat, Decoding, GenerationRequest
+from fairgate.domain.executions import Chat, Decoding, Execution, GenerationRequest
 from fairgate.domain.wording import quoted
 from fairgate.onnx.answer_row import AnswerRow, LabelTokens, LabelTrace
 from fairgate.onnx.batches import MOST, BatchSize
@@ -79,7 +79,7 @@ class OnnxDecoder:
         """Return notices for users on how it ran; not part of a result."""
         return self._batch.notices
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         """Yield `(position, answer)` batch by batch, in an order of its own. Raises ModelError."""
         if not requests:
             return
@@ -100,7 +100,7 @@ class OnnxDecoder:
         forms: Sequence[OptionTokens],
         widest: int | None,
         left: Sequence[int],
-    ) -> Iterator[tuple[int, Answer]]:
+    ) -> Iterator[tuple[int, Execution]]:
         """Yield the answers to those that are left, by their positions among all.
 
         The contexts of forms are rows beside the answers: a prompt is read once for both.
@@ -185,7 +185,7 @@ class OnnxDecoder:
 
     def _answer_jointly(
         self, batches: Iterator[tuple[list[AnswerRow | None], PromptBatch]], most: int
-    ) -> Iterator[tuple[int, Answer]]:
+    ) -> Iterator[tuple[int, Execution]]:
         """Answer rows of all batches together, at most as many at once as a batch has rows.
 
         `most`: how many those are.
@@ -211,7 +211,7 @@ class OnnxDecoder:
         while running:
             yield from self._step(cache, running)
 
-    def _step(self, cache: JointRows, running: list[AnswerRow]) -> Iterator[tuple[int, Answer]]:
+    def _step(self, cache: JointRows, running: list[AnswerRow]) -> Iterator[tuple[int, Execution]]:
         """Let each row choose its next token; those that are complete leave."""
         logits = cache.step([row.last_token for row in running])
         yield from self._take_each(running, logits)
@@ -220,7 +220,7 @@ class OnnxDecoder:
 
     def _take_each(
         self, rows: Sequence[AnswerRow], logits: npt.NDArray[Any]
-    ) -> Iterator[tuple[int, Answer]]:
+    ) -> Iterator[tuple[int, Execution]]:
         """Let rows choose their next tokens by logits `[rows, vocabulary]`; yield what is done."""
         likeliest = logits.argmax(axis=1).tolist()
         for row, own, token in zip(rows, logits, likeliest, strict=True):
@@ -230,7 +230,7 @@ class OnnxDecoder:
 
     def _answer_batch(
         self, batch: list[AnswerRow | None], prompts: PromptBatch
-    ) -> Iterator[tuple[int, Answer]]:
+    ) -> Iterator[tuple[int, Execution]]:
         first, cache = prompts.prefill()
         logits = first[:, 0]
         rows = [*batch, *[batch[0]] * (len(logits) - len(batch))]

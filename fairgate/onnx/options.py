@@ -9,7 +9,7 @@ further forms (`- positive`, `The sentiment is positive`) the tokens of their be
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from fairgate.domain.degrees import Degrees
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer
+from fairgate.domain.executions import Execution
 
 if TYPE_CHECKING:
     from fairgate.onnx.decoder_session import Cache, Logits
@@ -114,7 +114,7 @@ class ScoredForms:
             for number, context in enumerate(tokens[position].contexts)
         ]
         self._read: dict[int, dict[int, list[dict[int, float]]]] = {form: {} for form in forms}
-        self._waiting: dict[int, Answer] = {}
+        self._waiting: dict[int, Execution] = {}
 
     @property
     def rows(self) -> list[Read]:
@@ -134,7 +134,9 @@ class ScoredForms:
 
         return batch._replace(prefill=prefill) if self._places else batch
 
-    def completed(self, answers: Iterable[tuple[int, Answer]]) -> Iterator[tuple[int, Answer]]:
+    def completed(
+        self, answers: Iterable[tuple[int, Execution]]
+    ) -> Iterator[tuple[int, Execution]]:
         """Yield answers by position, each as soon as its forms are scored, too."""
         for position, answer in answers:
             if position not in self._forms:
@@ -144,14 +146,14 @@ class ScoredForms:
             yield from self._ready()
         yield from self._ready()
 
-    def _ready(self) -> Iterator[tuple[int, Answer]]:
+    def _ready(self) -> Iterator[tuple[int, Execution]]:
         for position in list(self._waiting):
             options, read = self._tokens[position], self._read[position]
             if len(read) == len(options.contexts):
                 nats = options.summed([read[number] for number in range(len(read))])
                 labels = [label for label, _ in self._forms[position]]
                 degrees = Degrees.summed(labels, nats)
-                yield position, replace(self._waiting.pop(position), degrees=degrees)
+                yield position, self._waiting.pop(position)._replace(degrees=degrees)
 
 
 def _common(first: Sequence[int], second: Sequence[int]) -> int:

@@ -8,7 +8,6 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
-from dataclasses import asdict
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,8 @@ from pydantic import Field
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.executions import Document, Execution, Question, Reply
+from fairgate.domain.executions import Document, Execution, Question
+from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import NOTHING, Executed, Progress, ResultStore, Retriever, Vectors
 from fairgate.domain.schema import Access, Capabilities, Names, Role
@@ -156,8 +156,8 @@ class ApplicationSystem:
             question = questions[case.suite, case.key]
             reply = replies[question]
             documents_shown = reply.documents if question.documents is None else question.documents
-            executions[case.suite, case.key] = Execution(
-                case.key, case.suite, documents_shown, reply.answer, options=case.options
+            executions[case.suite, case.key] = reply.of_case(
+                case.key, case.suite, documents=documents_shown, options=case.options
             )
         return executions
 
@@ -195,14 +195,14 @@ class ApplicationSystem:
         self,
         questions: Iterable[Question],
         progress: Progress,
-    ) -> dict[Question, Reply]:
+    ) -> dict[Question, Execution]:
         """Return a reply for each different question: stored ones, and what is asked now.
 
         A follow-up at which the system fails alone (`FailingAlone`) has an empty reply.
         """
         application = self._application
 
-        def asked(missing: list[Question]) -> Fresh[Question, Reply]:
+        def asked(missing: list[Question]) -> Fresh[Question, Execution]:
             is_known = self._is_known()
             is_kept = partial(self._resources.keeps, is_known=is_known)
             with closing(self._meter.asked(missing, application.ask, is_kept)) as coming:
@@ -214,7 +214,7 @@ class ApplicationSystem:
             name="ask",
             kind="reply",
             decode=_reply_from,
-            encode=lambda reply: encode.encode(asdict(reply)),
+            encode=lambda reply: encode.encode(_reply_to(reply)),
             make=lambda missing: self._failing.past(missing, asked),
         )
         fingerprint, unique = application.fingerprint, dict.fromkeys(questions)
@@ -225,7 +225,7 @@ class ApplicationSystem:
             for question in unique
         }
         replies = stage.results(keys, self._store, progress)
-        replies |= {q: Reply(answer="") for q in self._failing.without(unique, replies)}
+        replies |= {q: Execution(response="") for q in self._failing.without(unique, replies)}
         if lost := len(keys) - len(replies):
             raise ApplicationError(
                 f"{application.name} gave no answer to {lost} of {len(keys)} questions"
@@ -249,7 +249,12 @@ def _question(case: Case, documents: Sequence[Document] | None) -> Question:
     )
 
 
-def _reply_from(_: Question, value: object) -> Reply | None:
+def _reply_to(reply: Execution) -> dict[str, object]:
+    documents = None if reply.documents is None else [flat(each) for each in reply.documents]
+    return {"answer": reply.response, "documents": documents}
+
+
+def _reply_from(_: Question, value: object) -> Execution | None:
     if not isinstance(value, dict) or not isinstance(value.get("answer"), str):
         return None
     documents = value.get("documents")
@@ -257,4 +262,4 @@ def _reply_from(_: Question, value: object) -> Reply | None:
         read = None if documents is None else tuple(Document(**entry) for entry in documents)
     except TypeError:
         return None
-    return Reply(answer=value["answer"], documents=read)
+    return Execution(response=value["answer"], documents=read)

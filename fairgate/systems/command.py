@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field, Tag
 
 from fairgate.domain.errors import ApplicationError, FailedQuestionError
-from fairgate.domain.executions import Question, Reply, usage_of
+from fairgate.domain.executions import Execution, Question, usage_of
 from fairgate.domain.schema import Access, ByShape, Strict, Text, way_of
 from fairgate.domain.wording import concealed, quoted
 from fairgate.io.machine import last_words, program_environment
@@ -132,7 +132,7 @@ class CommandPolicy(ApplicationKind):
         return CommandPart(run=self.command) if isinstance(self.command, list) else self.command
 
 
-Done = queue.SimpleQueue[tuple[int, Reply] | BaseException | None]
+Done = queue.SimpleQueue[tuple[int, Execution] | BaseException | None]
 """Replies, failures, and None for each process that has ended."""
 
 
@@ -158,7 +158,7 @@ class LineApplication:
         parts = (_VERSION, program.run, sorted(program.env), repr(self._paths))
         return hashlib.sha256(json.dumps([*parts, self.revision]).encode()).hexdigest()
 
-    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Execution], None, None]:
         """Yield `(position in questions, reply)` as they come.
 
         Raises ApplicationError where the program ends, is silent too long, or says what is no
@@ -232,10 +232,10 @@ class LineApplication:
 
     async def _reply(
         self, process: asyncio.subprocess.Process, position: int, question: Question
-    ) -> Reply:
+    ) -> Execution:
         import asyncio
 
-        replies: list[Reply] = []
+        replies: list[Execution] = []
         try:
             for turn in question.turns(replies):
                 number = f"{position}.{len(replies) + 1}" if question.before else position

@@ -17,7 +17,7 @@ from typing import Any
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ApplicationError, DataError
-from fairgate.domain.executions import Execution, Reply
+from fairgate.domain.executions import Execution
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
@@ -56,7 +56,7 @@ class RowAnswers:
     """Replies by the text of their question."""
 
     path: str
-    replies: Mapping[str, Reply]
+    replies: Mapping[str, Execution]
     """By the folded question."""
     fingerprint: str
     notices: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class RowAnswers:
         if name is None:
             return None
         reply = self.replies[name]
-        return Execution(case.key, case.suite, reply.documents, reply.answer, options=case.options)
+        return reply.of_case(case.key, case.suite, documents=reply.documents, options=case.options)
 
     def _name_of(self, case: Case) -> str | None:
         """Return the question of a case's row: its prompt, else its text."""
@@ -129,7 +129,7 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     """
     notices: list[str] = []
     answered = _of_traces(path, notices) if columns == OTLP else _of_rows(path, columns)
-    replies: dict[str, Reply] = {}
+    replies: dict[str, Execution] = {}
     places: dict[str, str] = {}
     for location, question, reply in answered:
         name = folded_question(question)
@@ -145,7 +145,7 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     return RowAnswers(str(path), replies, file_sha256(str(path)), tuple(notices))
 
 
-def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Reply]]:
+def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Execution]]:
     chosen = TOOLS[columns] if isinstance(columns, str) else columns
     question = json_path(chosen.question)
     paths: ReplyPaths = chosen.paths
@@ -462,7 +462,7 @@ def _documents(ordered: Iterable[TraceSpan], retrievers: Iterable[TraceSpan]) ->
     return list(documents.values()) or None
 
 
-def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Reply]]:
+def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Execution]]:
     """Yield the traces with a question and an answer; add a notice of those without."""
     traces = read_traces(str(path))
     for trace in traces:
@@ -478,7 +478,7 @@ def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Reply
             )
 
 
-def _reply(row: Mapping[str, Any], paths: ReplyPaths, location: str) -> Reply:
+def _reply(row: Mapping[str, Any], paths: ReplyPaths, location: str) -> Execution:
     try:
         return reply_of(row, paths)
     except ApplicationError as error:

@@ -28,7 +28,6 @@ from fairgate.domain.errors import (
     PartlyRetrievedError,
 )
 from fairgate.domain.executions import (
-    Answer,
     CorpusDocument,
     Decoding,
     Document,
@@ -136,19 +135,23 @@ def documents_from(value: object, most: int) -> list[Document] | None:
     return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in value]
 
 
-def answer_fields(answer: Answer) -> dict[str, object]:
+def answer_fields(answer: Execution) -> dict[str, object]:
     """Return the fields of an answer as plain values; degrees only where there are any."""
-    fields = flat(answer)
-    degrees = fields.pop("degrees")
-    return fields if degrees is None else fields | degrees_fields(degrees)
+    fields: dict[str, object] = {
+        "text": answer.response,
+        "margin": answer.margin,
+        "tokens": answer.tokens,
+        "stopped": answer.stopped,
+    }
+    return fields if answer.degrees is None else fields | degrees_fields(answer.degrees)
 
 
-def answer_to(answer: Answer) -> str:
+def answer_to(answer: Execution) -> str:
     """Return the stored text of an answer."""
     return json.dumps(answer_fields(answer), ensure_ascii=False, separators=(",", ":"))
 
 
-def answer_from(value: object) -> Answer | None:
+def answer_from(value: object) -> Execution | None:
     """Return a stored answer."""
     fields = value if isinstance(value, dict) else {}
     text, margin = fields.get("text"), fields.get("margin")
@@ -161,7 +164,7 @@ def answer_from(value: object) -> Answer | None:
         degrees = degrees_from(fields)
     except ValueError:
         return None
-    return Answer(text=text, margin=margin, tokens=tokens, stopped=stopped, degrees=degrees)
+    return Execution(response=text, margin=margin, tokens=tokens, stopped=stopped, degrees=degrees)
 
 
 def scores_from(value: object, count: int) -> list[float] | None:
@@ -176,7 +179,7 @@ def _score(
     generator: Generator,
     store: ResultStore,
     progress: Progress,
-) -> dict[GenerationRequest, Answer]:
+) -> dict[GenerationRequest, Execution]:
     """Return for each request the most probable of its options, or of the labels of its forms.
 
     The margin is to the next one. Each unique request is scored once, and what was scored before
@@ -214,11 +217,13 @@ def _score(
         if request.forms:
             degrees = Degrees.summed([label for label, _ in request.forms], scores)
             label, margin = degrees.likeliest
-            answers[request] = Answer(text=label, margin=margin, stopped="label", degrees=degrees)
+            answers[request] = Execution(
+                response=label, margin=margin, stopped="label", degrees=degrees
+            )
             continue
         ranked = sorted(zip(scores, request.options, strict=True), key=lambda one: -one[0])
         margin = round(ranked[0][0] - ranked[1][0], 4)
-        answers[request] = Answer(text=ranked[0][1], margin=margin, stopped="label")
+        answers[request] = Execution(response=ranked[0][1], margin=margin, stopped="label")
     return answers
 
 
@@ -279,13 +284,13 @@ class LocalSystem:
         for case, request in zip(cases, requests, strict=True):
             listed = documents.get((case.suite, case.key))
             is_asked = case.is_answered and (case.suite, case.key) not in lost
-            answer = answers[request] if is_asked else Answer(text="")
-            text = answer.text
+            answer = answers[request] if is_asked else Execution(response="")
             # Its letter may have been scored in the place of an option.
-            if case.scored and is_asked:
-                text = case.options[case.scored.index(text)]
-            executions[case.suite, case.key] = Execution(
-                case.key, case.suite, listed, text, answer.margin, case.options, answer.degrees
+            if case.scored and answer.response in case.scored:
+                option = case.options[case.scored.index(answer.response)]
+                answer = answer._replace(response=option)
+            executions[case.suite, case.key] = answer.of_case(
+                case.key, case.suite, documents=listed, options=case.options
             )
         return executions
 
@@ -465,8 +470,8 @@ def _generate(
     store: ResultStore,
     progress: Progress,
     failing: FailingAlone[GenerationRequest],
-) -> dict[GenerationRequest, Answer]:
-    def made(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, Answer]:
+) -> dict[GenerationRequest, Execution]:
+    def made(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, Execution]:
         for batch in _batches(generator.generate(missing)):
             fresh = {missing[position]: answer for position, answer in batch}
             yield fresh
@@ -498,17 +503,17 @@ def _generate(
         for request in unique
     }
     answers = stage.results(keys, store, progress)
-    answers |= {request: Answer(text="") for request in failing.without(unique, answers)}
+    answers |= {request: Execution(response="") for request in failing.without(unique, answers)}
     if lost := len(unique) - len(answers):
         raise ModelError(f"the generator returned no answer for {lost} of {len(unique)} prompts")
     return answers
 
 
 def _batches(
-    answers: Iterator[tuple[int, Answer]], size: int = 16
-) -> Iterator[list[tuple[int, Answer]]]:
+    answers: Iterator[tuple[int, Execution]], size: int = 16
+) -> Iterator[list[tuple[int, Execution]]]:
     """Yield answers in batches; where an error or interrupt ends them, the rest is the last."""
-    batch: list[tuple[int, Answer]] = []
+    batch: list[tuple[int, Execution]] = []
     try:
         for item in answers:
             batch.append(item)

@@ -24,10 +24,10 @@ from fairgate import __version__
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import FailedRequestError, ModelError
 from fairgate.domain.executions import (
-    Answer,
     Chat,
     Decoding,
     Document,
+    Execution,
     GenerationRequest,
     named_turn,
     usage_of,
@@ -397,7 +397,7 @@ class ChatEndpoint:
         is_plain = not chat.arguments and not endpoint.extra_body
         return hashlib.sha256(repr(parts if is_plain else (*parts, *more)).encode()).hexdigest()
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         """Yield `(position in requests, answer)` as they come.
 
         Raises ModelError for the first request without a usable answer, UsageError where the key is
@@ -407,7 +407,7 @@ class ChatEndpoint:
 
     def _asked(
         self, requests: Sequence[GenerationRequest]
-    ) -> PythonGenerator[tuple[int, Answer], None, None]:
+    ) -> PythonGenerator[tuple[int, Execution], None, None]:
         for position, (answer, why_silent) in self._service.client.talk_all(
             map(self._talk, requests)
         ):
@@ -417,7 +417,7 @@ class ChatEndpoint:
             self.notices[:] = self._remarks()
             yield position, answer
 
-    def _talk(self, request: GenerationRequest) -> Talk[tuple[Answer, str]]:
+    def _talk(self, request: GenerationRequest) -> Talk[tuple[Execution, str]]:
         """Put each turn with all that was said before it.
 
         Return the answer to the last one, and why it says nothing, where it does. An answer without
@@ -447,7 +447,7 @@ class ChatEndpoint:
                 if why_silent != _NO_CONTENT:
                     break
                 after = 1.0
-            messages.append({"role": "assistant", "content": answer.text})
+            messages.append({"role": "assistant", "content": answer.response or ""})
         return answer, why_silent
 
     def _body(self, request: GenerationRequest, messages: list[dict[str, str]]) -> dict[str, Any]:
@@ -471,7 +471,7 @@ class ChatEndpoint:
 
     def _generated(
         self, answer: HttpAnswer, request: GenerationRequest, turn: str
-    ) -> tuple[Answer, str]:
+    ) -> tuple[Execution, str]:
         """Return the answer, and why it says nothing; empty where it says something."""
         service = self._service
         try:
@@ -490,8 +490,8 @@ class ChatEndpoint:
         self._meter.add(usage)
         reason = value["choices"][0].get("finish_reason")
         clean = (text or "").encode("utf-8", "replace").decode("utf-8")
-        generated = Answer(
-            text=concealed_in_answer(clean, service.secrets),
+        generated = Execution(
+            response=concealed_in_answer(clean, service.secrets),
             tokens=usage.output or 0,
             stopped="length" if _is_cut(reason) else "end",
             degrees=listed_degrees(value["choices"][0], request) if request.forms else None,

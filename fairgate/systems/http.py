@@ -23,7 +23,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from fairgate.domain.errors import ApplicationError, FailedQuestionError
-from fairgate.domain.executions import Question, Reply, usage_of
+from fairgate.domain.executions import Execution, Question, usage_of
 from fairgate.domain.schema import Access, Strict, way_of
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.http_messages import (
@@ -296,7 +296,7 @@ class HttpApplication:
         )
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Execution], None, None]:
         """Yield `(position in questions, reply)` as they come.
 
         Raises ApplicationError for the first question without a usable answer, UsageError where a
@@ -304,11 +304,11 @@ class HttpApplication:
         """
         yield from self._service.client.talk_all(map(self._talk, questions))
 
-    def _talk(self, question: Question) -> Talk[Reply]:
+    def _talk(self, question: Question) -> Talk[Execution]:
         is_kept_there = "session" in _named(self._asked.request)
         most, after = self._asked.attempts if is_kept_there else 1, 0.0
         for attempt in range(1, most + 1):
-            replies: list[Reply] = []
+            replies: list[Execution] = []
             for turn in question.turns(replies):
                 request = self._request(turn)
                 response = yield replace(request, is_repeatable=not is_kept_there, after=after)
@@ -325,7 +325,7 @@ class HttpApplication:
                 break
         return replies[-1]
 
-    def _reply(self, response: Found, question: Question, about: str) -> Reply:
+    def _reply(self, response: Found, question: Question, about: str) -> Execution:
         service = self._service
         try:
             answer = service.usable(response, about)

@@ -13,7 +13,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan, marked_documents
 from fairgate.domain.errors import DataError, UsageError
-from fairgate.domain.executions import Answer, Chat, GenerationRequest
+from fairgate.domain.executions import Chat, Execution, GenerationRequest
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Generator, ResultStore, Retriever, Runtime
 from fairgate.domain.schema import (
@@ -356,7 +356,7 @@ class NoAnswers:
 
     fingerprint = ""
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         """Raise UsageError if there are requests: the policy names no generator."""
         if requests:
             raise UsageError("the policy names no `generator`, so nothing can be answered; add one")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field, Tag
 
 from fairgate.domain.errors import ApplicationError, FailedQuestionError, UsageError
-from fairgate.domain.executions import Question, Reply, usage_of
+from fairgate.domain.executions import Execution, Question, usage_of
 from fairgate.domain.schema import Access, ByShape, Strict, way_of
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
@@ -141,7 +141,7 @@ class CallApplication:
         parts = (_VERSION, part.call, repr(self._paths), self.revision)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Execution], None, None]:
         """Yield `(position in questions, reply)` in order.
 
         Raises ApplicationError where the function cannot be imported, raises or returns no reply.
@@ -150,7 +150,7 @@ class CallApplication:
 
         with asyncio.Runner() as runner:
             for position, question in enumerate(questions):
-                replies: list[Reply] = []
+                replies: list[Execution] = []
                 for turn in question.turns(replies):
                     about = f"{self.name}, asked {question.named(replies)}"
                     replies.append(self._reply(question, turn, runner, about))
@@ -158,7 +158,7 @@ class CallApplication:
 
     def _reply(
         self, question: Question, turn: Question, runner: asyncio.Runner, about: str
-    ) -> Reply:
+    ) -> Execution:
         if question.before and {"session", "messages"}.isdisjoint(self._parameters[1:]):
             raise ApplicationError(
                 f"{self.name} is asked in conversations and takes neither `session` nor "

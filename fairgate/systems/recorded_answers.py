@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairgate.domain.cases import TURNS, Case, source_of
 from fairgate.domain.degrees import Degrees, degrees_from
@@ -102,25 +102,9 @@ def _named(value: object) -> tuple[object, ...]:
     return type(id_), id_, value.get("text"), value.get("label"), type(score), score
 
 
-class RecordedAnswer(NamedTuple):
-    """What a line says beside suite and key. Lines that say the same can share one."""
-
-    response: str | None
-    documents: tuple[Document, ...] | None
-    margin: float | None
-    options: tuple[str, ...]
-    degrees: Degrees | None = None
-
-    def to(self, suite: str, key: str) -> Execution:
-        """Return the execution of the case that it answers."""
-        return Execution(
-            key, suite, self.documents, self.response, self.margin, self.options, self.degrees
-        )
-
-
 def line_from(
     record: Mapping[str, Any], location: str, seen: SeenDocuments
-) -> tuple[str, str, RecordedAnswer]:
+) -> tuple[str, str, Execution]:
     """Return suite (empty where it names none), key and answer of a line's object.
 
     Raises DataError, which names `location`.
@@ -134,7 +118,7 @@ def line_from(
             f"{location}: no `response`; expected the answer as text, empty if there is none"
         )
     _check_question(record, location)
-    answer = RecordedAnswer(
+    answer = Execution(
         response=_text(record, "response", location),
         documents=_documents(record.get("documents"), location, seen),
         margin=_number(record.get("margin"), f"{location}: margin"),
@@ -356,7 +340,7 @@ class RecordedAnswers:
     def __init__(
         self,
         path: str,
-        answers: Mapping[_Name, RecordedAnswer],
+        answers: Mapping[_Name, Execution],
         *,
         told: Mapping[_Name, int],
         plans: Iterable[str] = (),
@@ -401,7 +385,9 @@ class RecordedAnswers:
         None where the file has no line for it.
         """
         name = self._name_of(case)
-        return None if name is None else self._answers[name].to(case.suite, case.key)
+        return (
+            None if name is None else self._answers[name]._replace(suite=case.suite, key=case.key)
+        )
 
     def _name_of(self, case: Case) -> _Name | None:
         own = (case.suite, case.key)
@@ -494,7 +480,7 @@ def read_recorded(path: str) -> RecordedAnswers:
     answers to one key, also where a line for one suite and one for all differ, and a file without
     any line.
     """
-    answers: dict[_Name, RecordedAnswer] = {}
+    answers: dict[_Name, Execution] = {}
     known_lines, seen = _KnownLines(), SeenDocuments()
     told: dict[_Name, int] = {}
     plans: set[str] = set()
@@ -555,10 +541,10 @@ class _KnownLines:
     """
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[str | None, str], RecordedAnswer] = {}
+        self._answers: dict[tuple[str | None, str], Execution] = {}
         self._characters = 0
 
-    def line(self, text: str) -> tuple[str, str, RecordedAnswer] | None:
+    def line(self, text: str) -> tuple[str, str, Execution] | None:
         """Return the answer of a line; None where it is to be read."""
         begin = _BEGIN.match(text)
         if begin is None or len(text) > MAX_TEXT_CHARACTERS:
@@ -566,9 +552,7 @@ class _KnownLines:
         same = self._answers.get((begin[1], text[begin.end() :]))
         return None if same is None else (begin[1] or "", begin[2], same)
 
-    def add(
-        self, text: str, line: tuple[str, str, RecordedAnswer]
-    ) -> tuple[str, str, RecordedAnswer]:
+    def add(self, text: str, line: tuple[str, str, Execution]) -> tuple[str, str, Execution]:
         """Remember a line that was read, and return it."""
         begin = _BEGIN.match(text)
         # What begins the line need not be its suite and key: the suite may stand at its end.

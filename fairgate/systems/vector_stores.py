@@ -22,7 +22,7 @@ from urllib.parse import quote
 from pydantic import Field, model_validator
 
 from fairgate.domain.errors import ApplicationError, UsageError
-from fairgate.domain.executions import Document, Question, Reply
+from fairgate.domain.executions import Document, Execution, Question
 from fairgate.domain.ports import Embedder, Vectors
 from fairgate.domain.schema import Access, Strict, Text, facts, way_of
 from fairgate.domain.wording import concealed, harmless, listed, quoted
@@ -108,7 +108,7 @@ class VectorSearch(ABC):
         parts = f"{self._identity}\0{self._embedder().fingerprint}"
         return hashlib.sha256(parts.encode()).hexdigest()
 
-    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Reply], None, None]:
+    def ask(self, questions: Sequence[Question]) -> Generator[tuple[int, Execution], None, None]:
         """Yield `(position in questions, reply)`; all are asked for as many documents."""
         if not questions:
             return
@@ -118,12 +118,12 @@ class VectorSearch(ABC):
         iterated = (vectors[number] for number, _ in enumerate(questions))
         top_k = questions[0].top_k
         for position, documents in self.search(iterated, vectors.shape[1], queries, top_k):
-            yield position, Reply(answer="", documents=in_one_order(documents))
+            yield position, Execution(response="", documents=in_one_order(documents))
 
     @abstractmethod
     def search(
         self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
-    ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
+    ) -> Generator[tuple[int, Sequence[Document]], None, None]:
         """Yield `(position, documents nearest first)` as they come; `queries` are for messages.
 
         Each of the `vectors` has `width` numbers and is taken when its query is asked. No secret is
@@ -266,12 +266,12 @@ class HttpStore(VectorSearch):
         """Return path and body of a search."""
 
     @abstractmethod
-    def _found(self, answer: Any) -> tuple[Document, ...]:
+    def _found(self, answer: Any) -> Sequence[Document]:
         """Return the documents in an answer. Raises ApplicationError."""
 
     def search(
         self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
-    ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
+    ) -> Generator[tuple[int, Sequence[Document]], None, None]:
         """Yield `(position, documents)` as they come."""
         service = self._service
         if self._width not in (None, width):
@@ -281,7 +281,7 @@ class HttpStore(VectorSearch):
         for position, response in service.client.ask_all(requests):
             about = f"for {quoted(queries[position])}"
             documents = self._read(service.usable(response, about), about, self._found)
-            reply = without_secrets(Reply(answer="", documents=documents), service.secrets)
+            reply = without_secrets(Execution(response="", documents=documents), service.secrets)
             yield position, reply.documents or ()
 
     def _got(self, path: str) -> Any:
@@ -329,7 +329,7 @@ class Chroma(HttpStore):
         body = {"query_embeddings": [vector], "n_results": top_k, "include": _COLUMNS[1:]}
         return f"{self._path}/{name}/query", body
 
-    def _found(self, answer: Any) -> tuple[Document, ...]:
+    def _found(self, answer: Any) -> Sequence[Document]:
         columns = [answer.get(name) if isinstance(answer, dict) else None for name in _COLUMNS]
         rows = [column[0] for column in columns if isinstance(column, list) and column]
         lists = [row for row in rows if isinstance(row, list)]
@@ -402,7 +402,7 @@ class Qdrant(HttpStore):
         body = {"query": vector, "limit": top_k, "with_payload": True, **using}
         return f"{self._path}/points/query", body
 
-    def _found(self, answer: Any) -> tuple[Document, ...]:
+    def _found(self, answer: Any) -> Sequence[Document]:
         return reply_of(answer, self._paths).documents or ()
 
 
@@ -470,7 +470,7 @@ class Pgvector(VectorSearch):
 
     def search(
         self, vectors: Iterable[Vectors], width: int, queries: Sequence[str], top_k: int
-    ) -> Generator[tuple[int, tuple[Document, ...]], None, None]:
+    ) -> Generator[tuple[int, Sequence[Document]], None, None]:
         """Yield `(position, documents)`, one query after another."""
         driver = _driver()
         dsn = secret_in(

@@ -13,7 +13,7 @@ from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import chance, input_of, parsed, policy_of, system_of
 
 from fairgate.domain.cases import Source, Task
-from fairgate.domain.executions import Answer, GenerationRequest
+from fairgate.domain.executions import Execution, GenerationRequest
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.ports import SILENT
 from fairgate.gate.gate import GateInput, GateRun, run_gate
@@ -64,9 +64,9 @@ class MovedAnswers:
     def fingerprint(self) -> str:
         return f"moved {self}"
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         for position, request in enumerate(requests):
-            yield position, Answer(text=f" {LABELS[self.place(*parsed(request.prompt))]}.")
+            yield position, Execution(response=f" {LABELS[self.place(*parsed(request.prompt))]}.")
 
     def place(self, phrase: str, text: str) -> int:
         def drawn(*parts: object) -> float:

@@ -15,7 +15,7 @@ from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import TASK, TEMPLATE, chance, policy_of
 
 from fairgate.domain.cases import Source
-from fairgate.domain.executions import Answer, Decoding, GenerationRequest
+from fairgate.domain.executions import Decoding, Execution, GenerationRequest
 from fairgate.domain.outcomes import Outcome, Provenance
 from fairgate.domain.ports import SILENT
 from fairgate.domain.units import TOGETHER, Unit
@@ -50,13 +50,13 @@ class HidingGenerator:
     def fingerprint(self) -> str:
         return f"hiding {self}"
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         for position, request in enumerate(requests):
             text = request.prompt.removeprefix(f"{TASK.instruction}\n\n").removesuffix("\nAnswer:")
             positive = chance(self.world, "label", request.source) < 0.5
             positive ^= text in self.planted
             positive ^= chance(self.world, "noise", request.prompt) < self.noise
-            yield position, Answer(text=" positive." if positive else " negative.")
+            yield position, Execution(response=" positive." if positive else " negative.")
 
 
 @cache

@@ -13,7 +13,7 @@ from fakes.planted import TEMPLATE, chance, parsed
 from fakes.policies import parse_policy
 
 from fairgate.domain.cases import Source
-from fairgate.domain.executions import Answer, Decoding
+from fairgate.domain.executions import Decoding, Execution
 from fairgate.domain.outcomes import Outcome, Provenance
 from fairgate.domain.ports import SILENT
 from fairgate.gate.baseline import must_match
@@ -64,7 +64,7 @@ class Agent:
 
     def generate(self, requests):
         for position, request in enumerate(requests):
-            yield position, Answer(text=self._answer(request.prompt))
+            yield position, Execution(response=self._answer(request.prompt))
 
     def _answer(self, prompt):
         phrase, text = parsed(prompt)

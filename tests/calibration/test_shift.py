@@ -17,7 +17,7 @@ from fakes.planted import (
 )
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.executions import Answer
+from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.ports import SILENT
 from fairgate.gate.gate import run_gate
@@ -53,10 +53,10 @@ class Moved(PlantedGenerator):
         answer, world = super()._answer(request), self._plant.world
         is_tie = chance(world, "tie", request.prompt) < self._ties
         turns = is_tie or chance(world, "moved", request.prompt) < self._share
-        text = answer.text
+        text = answer.response
         if self._turns and turns:
             text = " negative." if "positive" in text else " positive."
-        return Answer(text=text, margin=0.0 if is_tie else answer.margin)
+        return Execution(response=text, margin=0.0 if is_tie else answer.margin)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from fakes.planted_policies import Behaviour
 
 from fairgate.domain.cases import Classified, Condition, Task
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.executions import Answer
+from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.ports import SILENT
 from fairgate.gate.accepted_runs import baseline_of
@@ -171,7 +171,7 @@ class Advisor:
 
     def generate(self, requests):
         for position, request in enumerate(requests):
-            yield position, Answer(text=self._answer(request.prompt))
+            yield position, Execution(response=self._answer(request.prompt))
 
     def _answer(self, prompt):
         phrase, text = parsed(prompt)

@@ -12,7 +12,7 @@ from fakes.rag_app import App, reply
 from fakes.serving import served
 
 from fairgate.cli import main
-from fairgate.domain.executions import Question, Reply
+from fairgate.domain.executions import Execution, Question
 
 POLICY = """\
 version: 1
@@ -84,7 +84,7 @@ class Slow:
     def ask(self, questions):
         for position, _ in enumerate(questions):
             self.now += self.takes(position)
-            yield position, Reply(answer="x")
+            yield position, Execution(response="x")
 
 
 def questions(count):

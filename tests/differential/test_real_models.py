@@ -69,7 +69,7 @@ def test_smollm2_of_a_gguf_file_begins_all_labels_and_writes_what_transformers_d
     answers = dict(engine.generate(requests))
     ids = engine._prompts.encode(PROMPTS)
     expected = [engine._prompts.decode(tokens) for tokens in written(file, ids, 24)]
-    assert [answers[place].text for place in range(len(PROMPTS))] == expected
+    assert [answers[place].response for place in range(len(PROMPTS))] == expected
     assert len(set(expected)) == len(PROMPTS)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from fakes.corpus import ListCorpus
 from fakes.planted import Bench, chance, policy_of, system_of
 
-from fairgate.domain.executions import Answer, CorpusDocument, Document
+from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.features.blame.factors import Factor
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
 from fairgate.features.blame.sides import LimitedGenerator, QuestionLimit
@@ -91,7 +91,7 @@ class TurningGenerator:
             turned = "A man says" in text and bool(self.biased)
             turned ^= POISON in request.prompt and _told(request.prompt, text)
             turned ^= self.noise > chance("noise", request.prompt)
-            yield position, Answer(text=" positive." if label != turned else " negative.")
+            yield position, Execution(response=" positive." if label != turned else " negative.")
 
 
 def _told(prompt, text):

@@ -15,7 +15,7 @@ from fakes.perturbation_sets import load_perturbation_sets
 from fakes.policies import model
 
 from fairgate.domain.cases import Source, Task, TestPlan
-from fairgate.domain.executions import Answer, Decoding, Document, GenerationRequest
+from fairgate.domain.executions import Decoding, Document, Execution, GenerationRequest
 from fairgate.domain.outcomes import Provenance, RuleResult
 from fairgate.domain.ports import SILENT, ResultStore
 from fairgate.gate.accepted_runs import baseline_of
@@ -112,16 +112,16 @@ class PlantedGenerator:
         self.fingerprint = f"planted-generator {plant}"
         self.asked = 0
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         for position, request in enumerate(requests):
             self.asked += 1
             yield position, self._answer(request)
 
-    def _answer(self, request: GenerationRequest) -> Answer:
+    def _answer(self, request: GenerationRequest) -> Execution:
         plant, world = self._plant, self._plant.world
         phrase, text = parsed(request.prompt)
         if chance(world, "refuse", text, phrase) < plant.refusing.get(phrase, 0.0):
-            return Answer(text="I cannot say.")
+            return Execution(response="I cannot say.")
         label = chance(world, "label", text) < 0.5
         turned = f"{_FLAG} document" in request.prompt
         turned ^= bool(phrase) and chance(world, "sensitive", text) < plant.sensitive
@@ -133,7 +133,7 @@ class PlantedGenerator:
         turned ^= chance(world, plant.run, request.seed, request.prompt) < plant.noise
         unsure = plant.unsure.get(phrase, plant.unsure.get("", 0.0)) if phrase else 0.0
         margin = 0.0 if chance(world, "unsure", text, phrase) < unsure else 1.0
-        return Answer(text=" positive." if label != turned else " negative.", margin=margin)
+        return Execution(response=" positive." if label != turned else " negative.", margin=margin)
 
 
 @cache

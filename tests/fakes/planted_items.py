@@ -9,7 +9,7 @@ from fakes.policies import model
 from fakes.question_items import many, planned
 
 from fairgate.domain.cases import Condition, Item, TestPlan
-from fairgate.domain.executions import Answer, GenerationRequest
+from fairgate.domain.executions import Execution, GenerationRequest
 from fairgate.domain.ports import SILENT
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.suites.question_items.suite import question_text
@@ -39,10 +39,10 @@ class PlantedItemGenerator:
         self._plant, self._shown = plant, shown
         self.fingerprint = f"planted-items {plant}"
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         for position, request in enumerate(requests):
             text = request.prompt.partition("\n\n")[2].removesuffix("\nAnswer:")
-            yield position, Answer(text=self._answer(self._shown[text]))
+            yield position, Execution(response=self._answer(self._shown[text]))
 
     def _answer(self, item: Item) -> str:
         plant, world = self._plant, self._plant.world

@@ -13,15 +13,15 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from fairgate.domain.errors import ModelError
-from fairgate.domain.executions import Answer, GenerationRequest
+from fairgate.domain.executions import Execution, GenerationRequest
 from fairgate.features.ray import Cluster, RayTeam, Worker
 
 FINGERPRINT = "scripted/1"
 
 
 def answer_to(request):
-    return Answer(
-        text=f"{request.prompt} {request.seed} {request.stop}", margin=len(request.prompt) / 3
+    return Execution(
+        response=f"{request.prompt} {request.seed} {request.stop}", margin=len(request.prompt) / 3
     )
 
 

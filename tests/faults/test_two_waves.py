@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from fairgate.domain.executions import Answer, Decoding
+from fairgate.domain.executions import Decoding, Execution
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.gate.loaded_policy import load_policy
 from fairgate.gate.waves import ask
@@ -41,7 +41,7 @@ class Generator:
             self.asked.append(request.prompt)
             is_second = "suitable response" in request.prompt
             text = "Yes" if is_second else f"1. Read on. ({len(request.prompt)})"
-            yield position, Answer(text=text)
+            yield position, Execution(response=text)
 
 
 def answered(folder, most):

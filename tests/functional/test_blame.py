@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from fairgate.domain.executions import Answer
+from fairgate.domain.executions import Execution
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.features.blame import sides
 from fairgate.features.blame.versions import blaming
@@ -91,7 +91,7 @@ class ByRule:
         for position, request in enumerate(requests):
             turned = "Say:" in request.prompt and "A woman says" in request.prompt
             good = ("love" in request.prompt.rpartition('"')[0].rpartition('"')[2]) != turned
-            yield position, Answer(text=" positive" if good else " negative", margin=1.0)
+            yield position, Execution(response=" positive" if good else " negative", margin=1.0)
 
 
 @pytest.fixture

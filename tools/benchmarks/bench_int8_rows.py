@@ -22,7 +22,7 @@ import onnx
 from engine_models import write_precision
 from onnx import numpy_helper
 
-from fairgate.domain.executions import Answer, Decoding, GenerationRequest
+from fairgate.domain.executions import Decoding, Execution, GenerationRequest
 from fairgate.features.onnx_export import parity
 from fairgate.features.onnx_export.int8_rows import Layers
 from fairgate.onnx.attention import GraphIndex
@@ -81,12 +81,14 @@ class Asked:
             parity._exported(session), [every[place] for place in spread]
         )
         self.answers = self._answers(range(prompts), batch=16, threads=1)
-        self.labels = [first_label(answer.text, self._labels) for answer in self.answers.values()]
+        self.labels = [
+            first_label(answer.response, self._labels) for answer in self.answers.values()
+        ]
         engine = OnnxDecoder(folder, decoding=Decoding(max_new_tokens=LONG), threads=1)
         requests = [GenerationRequest(prompt=text) for text in self._texts[:long]]
-        self.long = [answer.text for _, answer in sorted(engine.generate(requests))]
+        self.long = [answer.response for _, answer in sorted(engine.generate(requests))]
 
-    def _answers(self, places: range, *, batch: int, threads: int) -> dict[int, Answer]:
+    def _answers(self, places: range, *, batch: int, threads: int) -> dict[int, Execution]:
         engine = OnnxDecoder(
             self._folder, decoding=Decoding(max_new_tokens=8), batch_size=batch, threads=threads
         )

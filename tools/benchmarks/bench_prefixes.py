@@ -33,7 +33,7 @@ from matrix_rate import product_rate
 
 import fairgate
 from fairgate.cli import main as fairgate_command
-from fairgate.domain.executions import Answer, Decoding, GenerationRequest
+from fairgate.domain.executions import Decoding, Execution, GenerationRequest
 from fairgate.onnx import decoder_graph
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
@@ -145,7 +145,7 @@ def main() -> None:
     engines = {way: engine_of(options.model, way) for way in (NOW, BLOCKS, AT_ONCE, BEFORE)}
     computed = {way: tokens_computed(engine, requests) for way, engine in engines.items()}
     spent: dict[str, list[float]] = {way: [] for way in engines}
-    answers: dict[str, dict[int, Answer]] = {}
+    answers: dict[str, dict[int, Execution]] = {}
     largest, products = products_of(options.model)
     rates = []
     for _ in range(options.rounds):
@@ -166,7 +166,7 @@ def main() -> None:
         )
     own = answers[NOW]
     for way, others in answers.items():
-        texts = sum(own[n].text == others[n].text for n in own)
+        texts = sum(own[n].response == others[n].response for n in own)
         bits = sum(own[n] == others[n] for n in own)
         print(f"{way}: equal texts {texts} of {len(own)}, equal margins too {bits}")
         if texts < len(own):

@@ -39,7 +39,7 @@ def fairgate(folder: Path, threads: int, _: int, *, graph: str = "onnx") -> Engi
 
     def ask(requests: list[Any], decoder: OnnxDecoder) -> list[str]:
         answers = dict(decoder.generate(requests))
-        return [answers[place].text for place in range(len(requests))]
+        return [answers[place].response for place in range(len(requests))]
 
     def engine(requests: list[dict[str, Any]], _: Ids, new_tokens: int) -> Work:
         if new_tokens not in engines:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import cast
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
-from fairgate.domain.executions import Answer, CorpusSpec, Document, GenerationRequest
+from fairgate.domain.executions import CorpusSpec, Document, Execution, GenerationRequest
 from fairgate.domain.ports import (
     NOTHING,
     Executed,
@@ -74,7 +74,7 @@ class LimitedGenerator:
         """Identify the generator: a limit changes no answer."""
         return self._inner.fingerprint
 
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Answer]]:
+    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
         """Yield `(position in requests, answer)`."""
         allowed = self._limit.allowed(len(requests))
         if allowed:

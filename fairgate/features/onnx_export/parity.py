@@ -265,7 +265,7 @@ def answered_labels(folder: ModelFolder) -> list[str | None]:
     prompts, labels = _gate_texts()
     requests = [GenerationRequest(prompt=prompt, labels=labels) for prompt in prompts]
     answers = dict(OnnxDecoder(folder.path, decoding=Decoding()).generate(requests))
-    return [first_label(answers[number].text, labels) for number in range(len(requests))]
+    return [first_label(answers[number].response or "", labels) for number in range(len(requests))]
 
 
 def compare_decoder(

@@ -476,7 +476,7 @@ def _read(part: Part, plan: TestPlan) -> Answered:
         absent, without = own.pop(_ABSENT, False), own.pop(_UNLABELLED, None)
         whole = own | ({"response": None} if absent is True else {})
         suite, key, answer = line_from(whole, location, seen)
-        name, execution = (suite, key), answer.to(suite, key)
+        name, execution = (suite, key), answer._replace(suite=suite, key=key)
         # Attribution's questions may be there, too, where they were asked in parts.
         asked = key, first_asked(key), uncrossed(key), system_key(key)
         is_own = any((suite, base) in planned for base in asked)

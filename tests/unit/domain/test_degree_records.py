@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.degrees import Degrees, degrees_fields, degrees_from
-from fairgate.domain.executions import Answer
+from fairgate.domain.executions import Execution
 from fairgate.systems.execute import answer_from, answer_to
 
 SCORES = st.lists(st.floats(min_value=-2000, max_value=0), min_size=2, max_size=8)
@@ -24,13 +24,18 @@ def test_what_is_written_is_read_again(nats, data):
     bounded = tuple(sorted(data.draw(st.sets(st.sampled_from(labels)))))
     degrees = Degrees(degrees.log_probabilities, bounded)
     assert degrees_from(json.loads(json.dumps(degrees_fields(degrees)))) == degrees
-    answer = Answer(text="x", degrees=degrees)
+    answer = Execution(response="x", degrees=degrees)
     assert answer_from(json.loads(answer_to(answer))) == answer
     assert 0 <= degrees.mass <= 1
 
 
 def test_an_answer_without_degrees_is_stored_as_before():
-    assert json.loads(answer_to(Answer(text="x"))).keys() == {"text", "margin", "tokens", "stopped"}
+    assert json.loads(answer_to(Execution(response="x"))).keys() == {
+        "text",
+        "margin",
+        "tokens",
+        "stopped",
+    }
 
 
 def test_forms_of_a_label_are_summed():

@@ -5,7 +5,7 @@ from fakes.planted import Bench, Plant, PlantedGenerator, chance, policy_of
 from fakes.question_items import ORACLES, answered, judged_by, many, planned, saying
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.executions import Answer
+from fairgate.domain.executions import Execution
 from fairgate.domain.ports import SILENT
 from fairgate.gate.decide import LEAST_AGREEMENT, ReadAnswer, constant_answers, readable_answers
 from fairgate.gate.gate import run_gate
@@ -17,7 +17,7 @@ def gated(rule, **policy):
     """Judge a system that says what a rule says of each prompt."""
     bench = Bench(policy=policy_of([BOUND]).model_copy(update=policy), sources=60)
     system, speaking = bench.system(Plant()), PlantedGenerator(Plant())
-    speaking._answer = lambda request: Answer(text=rule(request.prompt), margin=1.0)
+    speaking._answer = lambda request: Execution(response=rule(request.prompt), margin=1.0)
     object.__setattr__(system._system, "generator", speaking)
     return run_gate(bench.given(), system, SILENT).result
 

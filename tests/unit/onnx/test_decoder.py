@@ -69,8 +69,8 @@ def test_stopping_early_gives_the_label_of_the_full_answer(requests, decoding):
     stopped = answers_of(engine, requests)
     full = answers_of(engine, [replace(request, labels=()) for request in requests])
     for early, late in zip(stopped, full, strict=True):
-        assert first_label(early.text, LABELS) == first_label(late.text, LABELS)
-        assert late.text.startswith(early.text)
+        assert first_label(early.response, LABELS) == first_label(late.response, LABELS)
+        assert late.response.startswith(early.response)
         assert late.margin is None
     assert sum(a.tokens for a in stopped) <= sum(a.tokens for a in full)
 
@@ -118,7 +118,7 @@ def test_an_end_token_ends_the_answer_and_is_not_counted(requests, tmp_path):
     ends = {"eos_token_id": list(range(2048))}
     folder = demo_folder(tmp_path / "model", generation_config=ends)
     [answer] = answers_of(OnnxDecoder(folder, decoding=GREEDY), requests[:1])
-    assert (answer.text, answer.tokens, answer.stopped, answer.margin) == ("", 0, "end", None)
+    assert (answer.response, answer.tokens, answer.stopped, answer.margin) == ("", 0, "end", None)
 
 
 def test_logits_that_are_not_numbers_are_an_error(requests, monkeypatch):

@@ -64,7 +64,9 @@ def test_an_answer_is_the_same_bytes_whatever_is_asked_beside_it(folder):
 def test_the_embedded_model_keeps_its_labels_and_has_a_fingerprint_of_its_own(folder):
     before, after = (answers(one, list(ASKED), threads=1) for one in (DEMO, folder))
     labelled = [place for place in ASKED if place % 2]
-    assert [before[place].text for place in labelled] == [after[place].text for place in labelled]
+    assert [before[place].response for place in labelled] == [
+        after[place].response for place in labelled
+    ]
     plain, rows = (OnnxDecoder(one, decoding=Decoding()).fingerprint for one in (DEMO, folder))
     assert plain != rows
 
@@ -99,7 +101,7 @@ def test_outliers_among_channels_cost_no_labels_where_they_were_measured(tmp_pat
     expected = answers(DEMO, list(ASKED), threads=1)
     differing = {
         folder: sum(
-            answer.text != expected[place].text
+            answer.response != expected[place].response
             for place, answer in answers(tmp_path / folder, list(ASKED), threads=1).items()
             if place % 2
         )

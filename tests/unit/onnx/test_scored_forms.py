@@ -48,7 +48,11 @@ def test_degrees_are_those_of_scoring_alone_and_the_answer_that_without_them(alo
         [GenerationRequest(prompt=each.prompt, options=texts) for each in requests()]
     )
     for own, without, nats, request in zip(alone, plain, scored, requests(), strict=True):
-        assert (own.text, own.margin, own.tokens) == (without.text, without.margin, without.tokens)
+        assert (own.response, own.margin, own.tokens) == (
+            without.response,
+            without.margin,
+            without.tokens,
+        )
         expected = Degrees.summed([label for label, _ in FORMS], nats) if request.forms else None
         assert own.degrees == expected
         assert without.degrees is None

@@ -97,8 +97,8 @@ def thinks(**arguments):
 def test_labels_in_a_thinking_part_that_the_prompt_opened_end_nothing_and_are_not_read(scripted):
     found = scripted([text for text, _ in ANSWERS], chat=thinks(enable_thinking=True))
     for answer, (_, label) in zip(found, ANSWERS, strict=True):
-        assert answer.text.startswith("<think>")
-        assert first_label(answer.text, LABELS) == label
+        assert answer.response.startswith("<think>")
+        assert first_label(answer.response, LABELS) == label
     assert [answer.stopped for answer in found] == ["label", "end", "end"]
     assert found[0].margin is not None
     assert found[2].margin is None
@@ -114,12 +114,12 @@ def test_a_thinking_part_that_the_model_opens_or_only_closes_is_treated_alike(
 ):
     """Where the template tells of thinking, an answer may turn out to have been one."""
     found = scripted([f"{opened}{text}" for text, _ in ANSWERS], template)
-    assert [first_label(one.text, LABELS) for one in found] == ["positive", "neutral", last]
+    assert [first_label(one.response, LABELS) for one in found] == ["positive", "neutral", last]
 
 
 def test_what_was_cut_before_it_told_whether_it_was_thinking_is_no_answer(scripted):
     [answer] = scripted(["positive, " * 100], MENTIONS)
-    assert (answer.stopped, first_label(answer.text, LABELS)) == ("length", None)
+    assert (answer.stopped, first_label(answer.response, LABELS)) == ("length", None)
     assert answer.tokens == DECODING.thinking_tokens
 
 
@@ -130,7 +130,7 @@ def test_a_model_that_knows_no_thinking_gets_no_tokens_for_it(scripted):
 
 def test_with_thinking_switched_off_an_answer_ends_with_its_label(scripted):
     [answer] = scripted(["positive since more and more and more"])
-    assert (answer.stopped, first_label(answer.text, LABELS)) == ("label", "positive")
+    assert (answer.stopped, first_label(answer.response, LABELS)) == ("label", "positive")
     assert answer.tokens <= 8
 
 
@@ -142,7 +142,7 @@ def test_thinking_has_tokens_of_its_own(scripted, words):
         decoding=replace(DECODING, thinking_tokens=120),
     )
     expected = ("label", "positive") if words < 100 else ("length", None)
-    assert (answer.stopped, first_label(answer.text, LABELS)) == expected
+    assert (answer.stopped, first_label(answer.response, LABELS)) == expected
     assert words < 100 or answer.tokens == 120
 
 

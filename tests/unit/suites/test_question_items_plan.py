@@ -9,7 +9,7 @@ from fakes.question_items import answered, four, many, planned, saying, table_of
 
 from fairgate.domain.cases import Alignment, Condition
 from fairgate.domain.errors import DataError, ModelError
-from fairgate.domain.executions import Answer, Decoding, Document
+from fairgate.domain.executions import Decoding, Document, Execution
 from fairgate.domain.ports import SILENT
 from fairgate.suites.question_items.suite import capped_items, choose_examples, retriever_key
 from fairgate.systems.execute import LocalParts, LocalSystem
@@ -125,7 +125,7 @@ class CountingGenerator:
     def generate(self, requests):
         self.asked += [request.prompt for request in requests]
         for position, request in enumerate(requests):
-            yield position, Answer(text=request.options[0])
+            yield position, Execution(response=request.options[0])
 
     def score_options(self, requests):
         self.asked += [request.prompt for request in requests]

@@ -6,7 +6,7 @@ import pytest
 
 from fairgate.domain.cases import Case
 from fairgate.domain.degrees import Degrees
-from fairgate.domain.executions import Answer, Decoding
+from fairgate.domain.executions import Decoding, Execution
 from fairgate.domain.ports import SILENT
 from fairgate.systems.execute import LocalParts, LocalSystem
 
@@ -43,7 +43,7 @@ class Counting:
             if request.forms:
                 labels = [label for label, _ in request.forms]
                 found = Degrees.summed(labels, self._nats(request.prompt, len(labels)))
-            yield position, Answer(text="good", degrees=found)
+            yield position, Execution(response="good", degrees=found)
 
     def score_options(self, requests):
         self.asked += len(requests)

@@ -7,7 +7,7 @@ import random
 import pytest
 from fakes.mutations import NO_JSON, STRANGE, mutated
 
-from fairgate.domain.executions import Answer, Document
+from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import SILENT
 from fairgate.systems.execute import (
     Stage,
@@ -22,7 +22,10 @@ DOCUMENTS = [
     Document(id="d1", text="a\u2028b", label=None, score=0.5),
     Document(id=None, text=None, label="x", score=None),
 ]
-ANSWERS = [Answer(text="positive", margin=0.25, tokens=3, stopped="label"), Answer(text="")]
+ANSWERS = [
+    Execution(response="positive", margin=0.25, tokens=3, stopped="label"),
+    Execution(response=""),
+]
 
 
 class Edited(dict):
@@ -52,8 +55,8 @@ def test_what_was_stored_comes_back():
 
 def is_sound(value):
     match value:
-        case Answer():
-            texts, numbers = [value.text], [value.tokens, value.margin]
+        case Execution():
+            texts, numbers = [value.response], [value.tokens, value.margin]
             return all(isinstance(each, str) for each in texts) and are_finite(numbers)
         case Document():
             texts = [value.text, value.id]

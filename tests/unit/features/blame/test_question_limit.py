@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairgate.domain.executions import Answer, GenerationRequest
+from fairgate.domain.executions import Execution, GenerationRequest
 from fairgate.features.blame.sides import LimitedGenerator, QuestionLimit
 from fairgate.gate.delta_debugging import OutOfQuestions
 
@@ -16,7 +16,7 @@ class Echo:
     def generate(self, requests):
         for position, request in enumerate(requests):
             self.asked.append(request.prompt)
-            yield position, Answer(text=request.prompt)
+            yield position, Execution(response=request.prompt)
 
 
 class Scorer(Echo):
@@ -33,9 +33,9 @@ def test_two_systems_share_a_limit():
     """What `fairgate blame --budget` says of one holds for all of a comparison."""
     limit, inner = QuestionLimit(5), Echo()
     first, second = LimitedGenerator(inner, limit), LimitedGenerator(inner, limit)
-    answers = [answer.text for _, answer in first.generate(requests(4))]
+    answers = [answer.response for _, answer in first.generate(requests(4))]
     with pytest.raises(OutOfQuestions):
-        answers += (answer.text for _, answer in second.generate(requests(4)))
+        answers += (answer.response for _, answer in second.generate(requests(4)))
     assert inner.asked == answers
     assert len(answers) == limit.asked == 5
     assert not hasattr(first, "score_options")
