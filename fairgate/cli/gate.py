@@ -52,7 +52,7 @@ def run(policy: Path, **options: Any) -> int:
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.composition import Composition
     from fairgate.gate.examine import all_at_once
-    from fairgate.gate.run_folder import FinishedRun, output_folder
+    from fairgate.gate.run_folder import output_folder
     from fairgate.reports.formats import chosen
     from fairgate.terminal.output import Profile
 
@@ -70,10 +70,7 @@ def run(policy: Path, **options: Any) -> int:
         folder = output_folder(options["out"], runtime, loaded)
         composition = Composition(loaded, runtime, profile)
         with composition.until_it_ends():
-            run = composition.run(locate_references(loaded, policy, baseline))
-            done = FinishedRun(
-                loaded=loaded, run=run, system=composition.system, notices=composition.notices
-            )
+            done = composition.run(locate_references(loaded, policy, baseline))
             code = report_run(done, folder, formats, options, profile.part)
     if options["profile"]:
         profile.say(composition.reported[0])

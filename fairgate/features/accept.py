@@ -24,13 +24,13 @@ from fairgate.domain.wording import quoted
 from fairgate.gate import accepted_runs
 from fairgate.gate.baseline import Reference
 from fairgate.gate.baseline_files import dump_baseline
+from fairgate.gate.composition import FinishedRun
 from fairgate.gate.manifest import may_be_path, named_by
 from fairgate.gate.run_folder import (
     COMMENT,
     EXECUTIONS,
     RECORD,
     STOP_RULES,
-    FinishedRun,
     check_run,
     replay,
 )
@@ -177,7 +177,7 @@ def _accepted(request: _Given, prefix: str) -> tuple[str, str]:
     baseline = accepted_runs.baseline_of(
         done.run, reason=reason, date=request.comment["created_at"][:10]
     )
-    baseline, _ = accepted_runs.with_history(baseline, done.run.given, Path(file))
+    baseline, _ = accepted_runs.with_history(baseline, done.run.gate_input, Path(file))
     baseline = replace(baseline, provenance=replace(baseline.provenance, commit=event.head_sha))
     by = f"Accepted-by: {login}\nFairGate-Comment: {event.comment}\nFairGate-Run: {run}\n"
     message = f"chore: accept the baseline of {name}\n\n{reason}\n\n{by}"

@@ -86,7 +86,9 @@ def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: boo
     baseline = baseline_of(replayed.run, reason=reason, date=date, sds=sds)
     path = options["output"] or usual
     if not is_anchor:
-        baseline, notice = with_history(baseline, result.given, path if path.is_file() else usual)
+        baseline, notice = with_history(
+            baseline, result.gate_input, path if path.is_file() else usual
+        )
         if notice:
             say(f"fairgate: note: {notice}")
     write_baseline(path, baseline)

@@ -81,7 +81,7 @@ def explain(run: Path, case: str | None, **options: Any) -> int:
     if case is None:
         raise UsageError(f"name the CASE to explain; {_cases(done.run, options['suite'])}")
     record, prompts = explain_case(
-        done.run, case, suite=options["suite"], vectors=done.system.vectors,
+        done.run, case, suite=options["suite"], vectors=done.vectors,
         redact=done.loaded.policy.redact,
     )  # fmt: skip
     if options["shape"] == "json":
@@ -148,7 +148,7 @@ def explain_case(
     """
     item = _find(run, key, suite)
     unit = item.unit
-    planned = (*run.given.plan.cases, *(case for case in run.added if case.embeds is not None))
+    planned = (*run.gate_input.plan.cases, *(case for case in run.added if case.embeds is not None))
     cases = {case.key: case for case in planned if case.suite == unit.suite}
     source, follow_up = (cases[unit.asks[role]] for role in (SOURCE, FOLLOW_UP))
     readings = run.readings[unit.suite]
@@ -204,7 +204,7 @@ def explain_case(
             "source": answer(source.key, "source"),
             "follow_up": answer(follow_up.key, "follow-up"),
         },
-        "documents": aligned(run, item, run.given.suites[unit.suite], vectors, redact),
+        "documents": aligned(run, item, run.gate_input.suites[unit.suite], vectors, redact),
         "mean_distance": None if isinstance(distance, Reason) else distance,
         "crossed": crossed,
         "verdicts": [
@@ -215,7 +215,7 @@ def explain_case(
         "controls": controls,
         "majority": None if majority is None else str(majority),
     }
-    if run.given.suites[unit.suite].setup.has_reference:
+    if run.gate_input.suites[unit.suite].setup.has_reference:
         record["reference"] = {
             "moved": _moved(item, _readings_beside(run, item, vectors)),
             "answers": [
@@ -239,7 +239,7 @@ def explain_case(
 
 def _readings_beside(run: GateRun, item: Assessed, vectors: VectorsOf) -> list[str]:
     """Name the readings by which an answer in sentences differs from the reference's."""
-    suite = run.given.suites[item.unit.suite]
+    suite = run.gate_input.suites[item.unit.suite]
     if not isinstance(suite, MetamorphicSuite) or not suite.policy.reads_sentences:
         return []
     own, other = texts_beside(suite, item.unit, run.executions)
@@ -307,7 +307,7 @@ def _reference_lines(record: Record) -> Iterator[str]:
 def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Record]:
     """Return how the pair's answer and every neutral one to its source are read, its own first."""
     unit = item.unit
-    thinking = run.given.suites[unit.suite].thinking
+    thinking = run.gate_input.suites[unit.suite].thinking
     pool = [
         item,
         *(

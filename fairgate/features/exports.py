@@ -65,7 +65,7 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
         )
     driver = {
         "name": "FairGate",
-        "version": view.result.given.provenance.fairgate,
+        "version": view.result.gate_input.provenance.fairgate,
         "informationUri": _PROJECT,
         "rules": [_descriptor(metric) for metric in metrics],
     }
@@ -132,7 +132,7 @@ def render_junit(view: View) -> str:
     root = ET.Element("testsuites", name="FairGate")
     suite = ET.SubElement(root, "testsuite", name=plain(view.policy))
     properties = ET.SubElement(suite, "properties")
-    provenance = view.result.given.provenance
+    provenance = view.result.gate_input.provenance
     about = {
         "outcome": view.outcome.value,
         "exit-code": str(view.exit_code),
@@ -209,10 +209,12 @@ _UNKNOWN = "unknown"
 
 def _system_name(result: GateResult) -> str:
     """Return the generator's name, else that of the first part that is known, else the policy's."""
-    facts = result.given.provenance.under_test
+    facts = result.gate_input.provenance.under_test
     parts = (*map(facts.get, ("generator", "application", "system")), *facts.values())
     first = next((part for part in parts if part), "")
-    return harmless(first[:200]) or harmless(f"the system under policy {result.given.policy.name}")
+    return harmless(first[:200]) or harmless(
+        f"the system under policy {result.gate_input.policy.name}"
+    )
 
 
 def render_every_eval_ever(result: GateResult, confidence: float) -> str:
@@ -228,7 +230,7 @@ def render_every_eval_ever(result: GateResult, confidence: float) -> str:
     digest = hashlib.sha256(json.dumps(results, sort_keys=True).encode()).hexdigest()
     body = {
         "schema_version": "0.2.1",
-        "evaluation_id": f"fairgate/{harmless(result.given.policy.name)}/{digest[:16]}",
+        "evaluation_id": f"fairgate/{harmless(result.gate_input.policy.name)}/{digest[:16]}",
         "retrieved_timestamp": _UNKNOWN,
         "source_metadata": {
             "source_name": "FairGate",
@@ -242,11 +244,14 @@ def render_every_eval_ever(result: GateResult, confidence: float) -> str:
                 **({"waived": str(waived)} if waived else {}),
             },
         },
-        "eval_library": {"name": "fairgate", "version": harmless(result.given.provenance.fairgate)},
+        "eval_library": {
+            "name": "fairgate",
+            "version": harmless(result.gate_input.provenance.fairgate),
+        },
         "model_info": {
             "name": _system_name(result),
             "id": _system_name(result),
-            "additional_details": _texts(result.given.provenance.under_test),
+            "additional_details": _texts(result.gate_input.provenance.under_test),
         },
         "evaluation_results": results,
         "detailed_evaluation_results": {
@@ -272,9 +277,9 @@ def _evaluation(result: GateResult, item: Measurement, confidence: float) -> dic
             "method": "bootstrap or Student's t, clustered by source",
         }
         score["uncertainty"] = {"confidence_interval": interval, "num_samples": item.decided}
-    dataset = harmless(f"{result.given.policy.name}/{item.suite}")
+    dataset = harmless(f"{result.gate_input.policy.name}/{item.suite}")
     return {
-        "evaluation_name": harmless(f"{result.given.policy.name}/{item.suite}/{item.metric}"),
+        "evaluation_name": harmless(f"{result.gate_input.policy.name}/{item.suite}/{item.metric}"),
         "source_data": {"dataset_name": dataset, "source_type": "other"},
         "metric_config": {
             "evaluation_description": metric.title,

@@ -60,7 +60,7 @@ def smoke(policies: tuple[Path, ...], sources: int, **options: Any) -> int:
     runtime = shared.runtime_of(options)
     for policy in policies:
         loaded = narrowed(load_policy(policy, runtime), sources, runtime)
-        evidence = Composition(loaded, runtime, SILENT).run(NO_REFERENCES).result.evidence
+        evidence = Composition(loaded, runtime, SILENT).run(NO_REFERENCES).run.result.evidence
         decided = f"{evidence.decided} of {evidence.planned} decided"
         about = f"{decided} on about {sources} sources or items a suite"
         click.echo(f"{policy}: smoke only, not the gate: {about}")

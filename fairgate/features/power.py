@@ -183,7 +183,7 @@ def _observed(
     run: GateRun, rules: Sequence[Rule], loaded: LoadedPolicy, baseline: Baseline
 ) -> dict[int, PreparedRegression]:
     """Return a finished run's comparison with the baseline, by position of the rule."""
-    tables, plan = run.tables, run.given.plan
+    tables, plan = run.tables, run.gate_input.plan
     contents = {name: unit_contents(plan, name) for name in tables}
     comparison = Comparison(runs={Reference.BASELINE: baseline}, contents=contents)
     observed = {}

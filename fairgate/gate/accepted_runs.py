@@ -253,7 +253,7 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
     Raises BaselineError where the run has no verdict for lack of evidence: a narrow or broken run
     must not become what later runs are compared with.
     """
-    gate_input = run.given
+    gate_input = run.gate_input
     own = [rule for rule in run.result.rules if not rule.by_default and not rule.is_reported]
     # That every rule waits for a baseline is one problem, and the one that accepting solves.
     problems = run.result.evidence.problems

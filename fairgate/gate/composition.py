@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.domain.executions import Execution
-from fairgate.domain.outcomes import MEASURING, Origin, Provenance, short
+from fairgate.domain.outcomes import MEASURING, Evidence, Origin, Provenance, SlowerPace, short
 from fairgate.domain.ports import OpenSystem, Progress, Runtime
 from fairgate.domain.schema import Role, named_in
 from fairgate.gate.baseline import (
@@ -33,7 +33,7 @@ from fairgate.gate.loaded_policy import (
 from fairgate.gate.manifest import contents
 from fairgate.gate.materials import SuiteRetrievers
 from fairgate.gate.origin import Counted
-from fairgate.gate.pace import with_pace
+from fairgate.gate.pace import slower_pace
 from fairgate.gate.rules import idle_notices, sampled_notices
 from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment
@@ -44,12 +44,25 @@ from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
     from fairgate.gate.gate import GateInput, GateRun
+    from fairgate.metrics.columns import VectorsOf
     from fairgate.systems.recorded import Recording
 
 _FINISHED = "finished"
 """Kind of a stored mark: a run of this state had all its answers."""
 _HARDLY = 0.1
 """Share of the planned units; so few are decided where a model does not do what it is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedRun:
+    """A run that was judged, and by which policy."""
+
+    loaded: LoadedPolicy
+    run: GateRun
+    notices: Sequence[str]
+    """What adapters said."""
+    vectors: VectorsOf = lambda _: None
+    """Embeds documents where the run is judged again; of one that asked, none."""
 
 
 class Composition:
@@ -101,34 +114,76 @@ class Composition:
         meters = [meter for meter in all_meters if meter is not None]
         return sum(meter.tokens for meter in meters), sum(meter.money for meter in meters)
 
-    def run(self, references: References) -> GateRun:
+    def run(self, references: References) -> FinishedRun:
         """Ask the system and judge its answers by the policy and what they are compared with."""
         from fairgate.gate.gate import run_gate
 
         with self.serving():
             with self.progress.part("read baseline, identify system"):
-                given = self.gate_input(references)
+                gate_input = self.gate_input(references)
             with self.progress.part("ask, judge, decide"):
                 counted = Counted(self.progress)
-                done = self._paced(self.explained(run_gate(given, self.system, counted)))
-                done = self.with_origin(done, counted.answers, self.reused(counted))
-                done = self._with_failures(done)
-            return on_its_machines(done, self.environment)
+                judged = run_gate(gate_input, self.system, counted)
+                pace = slower_pace(gate_input, self.answer_seconds, lambda: self._resources.store)
+                return self.finished(
+                    judged,
+                    origin=self.origin(counted.answers, self.reused(counted)),
+                    pace=pace,
+                    environment=self.environment,
+                    failures=self._resources.failures,
+                )
 
-    def with_origin(self, run: GateRun, answers: int, stored: int) -> GateRun:
-        """Add how many of the answers were asked for, where the system is asked from outside.
+    def finished(
+        self,
+        run: GateRun,
+        *,
+        origin: Origin | None,
+        pace: SlowerPace | None = None,
+        environment: Mapping[str, str] | None = None,
+        failures: Sequence[str] = (),
+        notice: str = "",
+    ) -> FinishedRun:
+        """Add to a judged run what is known once all was asked.
+
+        `environment` is that of the machines that gave the answers; None: as the run began.
+        `failures` tell at which questions the system failed, `notice` what comes first in reports.
+        """
+        gate_input, result = run.gate_input, run.result
+        began = gate_input.provenance.environment
+        environment = began if environment is None else environment
+        notices = [notice] if notice else []
+        if differing := sorted(
+            name for name in environment if environment[name] != began.get(name)
+        ):
+            values = "; ".join(f"{name}: {environment[name]}" for name in differing)
+            notices.append(
+                f"questions were asked on machines that are not alike ({values}): answers are "
+                "those of one process where machines are"
+            )
+            provenance = replace(gate_input.provenance, environment=environment)
+            gate_input = replace(gate_input, provenance=provenance)
+        if notices:
+            gate_input = replace(gate_input, notices=[*notices, *gate_input.notices])
+        result = replace(
+            result,
+            gate_input=gate_input,
+            evidence=self._explained(run),
+            origin=origin,
+            pace=pace,
+            notices=[*failures, *result.notices],
+        )
+        return FinishedRun(
+            loaded=self.loaded, run=replace(run, result=result), notices=self.notices
+        )
+
+    def origin(self, answers: int, stored: int) -> Origin | None:
+        """Return how many answers were asked for, where the system is asked from outside.
 
         Answers of a model that runs here are stored by its content: no edit escapes that.
         """
         if not self._kind.is_asked or not answers:
-            return run
-        origin = Origin(asked=answers - stored, stored=stored)
-        return replace(run, result=replace(run.result, origin=origin))
-
-    def _with_failures(self, run: GateRun) -> GateRun:
-        """Add at which questions the system failed."""
-        notices = [*self._resources.failures, *run.result.notices]
-        return replace(run, result=replace(run.result, notices=notices))
+            return None
+        return Origin(asked=answers - stored, stored=stored)
 
     def reused(self, counted: Counted) -> int:
         """Return how many answers an earlier run asked for, once this one has all of its own.
@@ -144,17 +199,14 @@ class Composition:
         resources.store.put_many(_FINISHED, [(key, "true")])
         return counted.stored if is_known else 0
 
-    def explained(self, run: GateRun) -> GateRun:
+    def _explained(self, run: GateRun) -> Evidence:
         """Add what may be the reason where there are answers and hardly one can be read."""
-        result, evidence = run.result, run.result.evidence
+        evidence = run.result.evidence
         is_read = evidence.decided > _HARDLY * evidence.planned or not evidence.problems
-        if is_read or not any(one.response for one in run.executions.values()):
-            return run
+        if is_read or not any(execution.response for execution in run.executions.values()):
+            return evidence
         why = self._kind.why_unreadable(self._resources)
-        if not why:
-            return run
-        explained = replace(evidence, problems=[*evidence.problems, why])
-        return replace(run, result=replace(result, evidence=explained))
+        return replace(evidence, problems=[*evidence.problems, why]) if why else evidence
 
     def gate_input(
         self,
@@ -342,10 +394,6 @@ class Composition:
         chosen = self._kind.measuring_embedder()
         return RecordedSystem(lambda: recording, lambda: self._resources.encoder(chosen).documents)
 
-    def _paced(self, run: GateRun) -> GateRun:
-        """Add where the system answers notably more slowly than it did for the baseline."""
-        return with_pace(run, self.answer_seconds, lambda: self._resources.store)
-
     @cached_property
     def _suite_retrievers(self) -> SuiteRetrievers:
         return SuiteRetrievers(
@@ -354,19 +402,3 @@ class Composition:
             embedder=self._kind.chosen_embedder(),
             role=self._kind.embedder_role(),
         )
-
-
-def on_its_machines(run: GateRun, environment: Mapping[str, str]) -> GateRun:
-    """Return a run with where its answers were made, which is known once all were asked."""
-    given = run.given
-    before = given.provenance.environment
-    differing = sorted(name for name in environment if environment[name] != before.get(name))
-    if not differing:
-        return run
-    values = "; ".join(f"{name}: {environment[name]}" for name in differing)
-    notice = (
-        f"questions were asked on machines that are not alike ({values}): answers are those of one "
-        "process where machines are"
-    )
-    provenance = replace(given.provenance, environment=environment)
-    return run.started_from(replace(given, provenance=provenance), notice)

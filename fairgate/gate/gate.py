@@ -145,7 +145,7 @@ class GateInput:
 class GateResult:
     """Everything a report needs; decided here, once."""
 
-    given: GateInput
+    gate_input: GateInput
     outcome: Outcome
     exit_code: ExitCode
     rules: Sequence[RuleResult]
@@ -178,8 +178,8 @@ class GateResult:
         pace = [] if self.pace is None else [self.pace.sentence]
         origin = [] if self.origin is None else [self.origin.sentence]
         unseen = [self.unseen] if self.unseen else []
-        notices = [*self.given.notices, *self.notices, *unseen]
-        return [*notices, *self.given.footnotes, *origin, *pace]
+        notices = [*self.gate_input.notices, *self.notices, *unseen]
+        return [*notices, *self.gate_input.footnotes, *origin, *pace]
 
     @property
     def incompatible(self) -> list[str]:
@@ -189,7 +189,7 @@ class GateResult:
 
     def suites_of(self, kind: str) -> list[str]:
         """Return the suites of a kind, in the order of the policy."""
-        return [suite.id for suite in self.given.policy.suites if suite.kind == kind]
+        return [suite.id for suite in self.gate_input.policy.suites if suite.kind == kind]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,14 +204,9 @@ class GateRun:
     """The cases of the waves after the first, also where a recording lacks them."""
 
     @property
-    def given(self) -> GateInput:
-        """Return the input of the run."""
-        return self.result.given
-
-    def started_from(self, gate_input: GateInput, notice: str) -> GateRun:
-        """Return the run with another input, and a notice that comes first in its report."""
-        gate_input = replace(gate_input, notices=[notice, *gate_input.notices])
-        return replace(self, result=replace(self.result, given=gate_input))
+    def gate_input(self) -> GateInput:
+        """What the run started from."""
+        return self.result.gate_input
 
 
 def run_gate(
@@ -238,22 +233,20 @@ def run_gate(
     tables, attribution = attribute(tables, answers, assessed, documents, policy.confidence)
     result = result_of(gate_input, tables, assessed, verdict_with=verdict_with)
     if verdict_with is None:
-        unneeded = waiver_notices(result.rules, policy)
-        passed = (
+        passed = [
             rule_of(policy, rule)
             for rule in result.rules
             if rule.outcome is Outcome.PASS and rule.position < len(policy.gates)
-        )
-        unknown = few_losses_notices([*passed], plan, confidence=policy.confidence)
-        result = replace(result, unseen=unseen_sentence(policy, result, tables))
+        ]
         result = replace(
             result,
+            unseen=unseen_sentence(policy, result, tables),
             attribution=attribution,
             instability=instability(plan.units, answers.readings),
             notices=[
                 *notices_of(policy, answers.executions, assessed, tables),
-                *unneeded,
-                *unknown,
+                *waiver_notices(result.rules, policy),
+                *few_losses_notices(passed, plan, confidence=policy.confidence),
             ],
         )
     return GateRun(
@@ -295,7 +288,7 @@ def result_of(
     evidence = weigh_evidence(gate_input.plan, assessed, results, policy)
     outcome, exit_code = decide(results, evidence, gate_input.overlaps.values())
     return GateResult(
-        given=gate_input,
+        gate_input=gate_input,
         outcome=outcome,
         exit_code=exit_code,
         rules=results,

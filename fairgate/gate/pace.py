@@ -7,14 +7,14 @@ import json
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from fairgate.domain.outcomes import Provenance, SlowerPace
 from fairgate.domain.ports import ResultStore
 
 if TYPE_CHECKING:
-    from fairgate.gate.gate import GateRun
+    from fairgate.gate.gate import GateInput
 
 _KIND = "pace"
 _FEWEST = 20
@@ -24,8 +24,10 @@ _TIMES, _SECONDS = 1.5, 0.02
 _MOST = 10**9
 
 
-def with_pace(run: GateRun, seconds: Sequence[float], store: Callable[[], ResultStore]) -> GateRun:
-    """Keep how long a run's answers took, and add where the baseline's took notably less.
+def slower_pace(
+    gate_input: GateInput, seconds: Sequence[float], store: Callable[[], ResultStore]
+) -> SlowerPace | None:
+    """Keep how long a run's answers took; return the pace where the baseline's took notably less.
 
     `seconds` are those of each answer that was asked from outside; `store` opens the result store.
     How long answers took is no part of a run's files, which are the same for the same answers,
@@ -35,11 +37,10 @@ def with_pace(run: GateRun, seconds: Sequence[float], store: Callable[[], Result
     as many questions at once are compared, and none that waits between its questions
     (`per_second`): the time is from when a question is handed out.
     """
-    gate_input = run.given
     policy, baseline = gate_input.policy, gate_input.references.baseline
     together = dict(_settings(policy.system.model_dump(mode="json")))
     if len(seconds) < _FEWEST or together.get("per_second") is not None:
-        return run
+        return None
     median, opened = _rounded(statistics.median(seconds)), store()
     # The first run of a state is the one that a baseline is made of.
     states = [gate_input.provenance, *([baseline.provenance] if baseline else [])]
@@ -48,9 +49,8 @@ def with_pace(run: GateRun, seconds: Sequence[float], store: Callable[[], Result
     opened.put_many(_KIND, [(key, json.dumps(median)) for key in keys if key not in stored])
     before = _seconds(stored.get(keys[-1], "")) if baseline else None
     if before is None or median < max(_rounded(before * _TIMES), _rounded(before + _SECONDS)):
-        return run
-    pace = SlowerPace(seconds=median, baseline_seconds=before, answers=len(seconds))
-    return replace(run, result=replace(run.result, pace=pace))
+        return None
+    return SlowerPace(seconds=median, baseline_seconds=before, answers=len(seconds))
 
 
 def read_pace(record: Mapping[str, object]) -> SlowerPace | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,10 @@ from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import Origin, SlowerPace
-from fairgate.domain.ports import SILENT, BaseSystem, Runtime, SystemUnderTest
+from fairgate.domain.ports import SILENT, BaseSystem, Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import NO_REFERENCES, References
-from fairgate.gate.composition import Composition
+from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.gate.origin import read_origin
@@ -29,19 +29,6 @@ from fairgate.io.tables import read_json_object
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.recorded_answers import PLAN, read_recorded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedRun:
-    """A run that was judged, with all that it can be judged from again."""
-
-    loaded: LoadedPolicy
-    run: GateRun
-    system: SystemUnderTest
-    """Gives the run's answers, and nothing else."""
-    notices: Sequence[str]
-    """What adapters said."""
-
 
 RECORD = "run.json"
 EXECUTIONS = "executions.jsonl"
@@ -254,13 +241,9 @@ def replay(
     gate_input = composition.gate_input(references_for(loaded, path), under_test)
     gate_input = replace(gate_input, day=gate_input.day or day)
     system = composition.replayed(recording)
-    done = composition.explained(run_gate(gate_input, system, SILENT))
-    return FinishedRun(
-        loaded=loaded,
-        run=replace(done, result=replace(done.result, origin=_origin(run), pace=pace)),
-        system=system,
-        notices=composition.notices,
-    )
+    judged = run_gate(gate_input, system, SILENT)
+    finished = composition.finished(judged, origin=_origin(run), pace=pace)
+    return replace(finished, vectors=system.vectors)
 
 
 def _origin(run: Path) -> Origin | None:

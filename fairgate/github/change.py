@@ -17,8 +17,7 @@ from fairgate.domain.ports import BaseSystem, Progress, Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
-from fairgate.gate.composition import Composition
-from fairgate.gate.gate import GateRun
+from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.loaded_policy import load_policy_text, refuse_ended
 from fairgate.github.accesses import introduced_accesses, new_accesses
 from fairgate.github.allowed_change import INPUT
@@ -35,15 +34,6 @@ from fairgate.systems.catalogue import kind_of, policy_parts
 DecidedBy = Literal["checkout", "base", "proposed"]
 E = TypeVar("E")
 """What becomes of a side: the gate's result by it, or a part of its questions that is asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
-    """A side and the gate's result by it."""
-
-    side: Side
-    run: GateRun
-    notices: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +159,8 @@ class ChangeGate(Generic[E]):
         try:
             if compared is not None:
                 cases = (allowed or before).loaded.plan.cases
-                run = getattr(decides, "run", None)  # a part of a run has none
-                added = run.added if isinstance(run, GateRun) else ()
+                # A part of a run knows of no later waves.
+                added = decides.run.added if isinstance(decides, FinishedRun) else ()
                 cases = [*cases, *(case for case in added if not case.of_reference)]
                 assert self._runtime.meters is not None  # noqa: S101 (made so)
                 allow_as_much_again(self._runtime.meters, cases)
@@ -337,8 +327,6 @@ def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:
     return same_rules and all(difference.is_under_test for difference in data)
 
 
-def evaluated(side: Side, progress: Progress) -> Evaluation:
+def evaluated(side: Side, progress: Progress) -> FinishedRun:
     """Ask the system of a side and judge by its policy and references."""
-    composition = Composition(side.loaded, side.runtime, progress)
-    run = composition.run(side.references)
-    return Evaluation(side=side, run=run, notices=composition.notices)
+    return Composition(side.loaded, side.runtime, progress).run(side.references)

@@ -23,9 +23,10 @@ from fairgate.github.runner import (
 from fairgate.terminal.output import VERDICTS, progress_for
 
 if TYPE_CHECKING:
+    from fairgate.gate.composition import FinishedRun
     from fairgate.github.api import GitHubApi
     from fairgate.github.base_commit import BaseCommit
-    from fairgate.github.change import Evaluation, GatedChange, Introduction
+    from fairgate.github.change import GatedChange, Introduction
     from fairgate.github.event import Event, Roots
     from fairgate.github.introduction import IntroductionReport
     from fairgate.github.report import ChangeReport, Report, SeveralReports
@@ -96,7 +97,7 @@ def place_of(inputs: Inputs) -> str:
 def gate_change(
     inputs: Inputs,
     subject: Posting,
-    evaluate: Callable[[Side], Evaluation],
+    evaluate: Callable[[Side], FinishedRun],
     finish: Callable[[], None] = lambda: None,
 ) -> int:
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
@@ -119,7 +120,7 @@ def gate_change(
             continue
         if explained is not None and base is not None:
             remarks += explained.remarks(judged, base, base.commit)
-        name = judged.decides.run.given.policy.name
+        name = judged.decides.run.gate_input.policy.name
         folder = inputs.report_dir or inputs.scratch / "reports"
         if several or not inputs.report_dir:
             folder /= name
@@ -139,7 +140,7 @@ def gate_change(
 
 
 def reported(
-    judged: GatedChange[Evaluation],
+    judged: GatedChange[FinishedRun],
     folder: Path,
     written: Sequence[Format],
     about: Mapping[str, Any],
@@ -158,7 +159,7 @@ def reported(
     for notice in decides.notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
     options = {"report_only": about.get("report_only", False)}
-    view = local_view(decides.run, decides.side.loaded, folder, written, **options)
+    view = local_view(decides.run, decides.loaded, folder, written, **options)
     click.echo((draw or render_console)(with_notes(view, report.notes)))
     return report
 

@@ -17,9 +17,10 @@ from typing import Protocol
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.wording import quoted
+from fairgate.gate.composition import FinishedRun
 from fairgate.gate.gate import GateResult
 from fairgate.gate.run_folder import write_run
-from fairgate.github.change import Evaluation, GatedChange
+from fairgate.github.change import GatedChange
 from fairgate.github.loosenings import worst_first
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
 from fairgate.policy.schema import ANCHOR_SUFFIX
@@ -163,7 +164,7 @@ class ChangeReport:
 
 
 def report_change(
-    judged: GatedChange[Evaluation],
+    judged: GatedChange[FinishedRun],
     folder: Path,
     written: Sequence[Format],
     *,
@@ -178,7 +179,7 @@ def report_change(
     annotations and SARIF results at paths from the repository's own root.
     """
     decides, result = judged.decides, judged.decides.run.result
-    path = f"{prefix}{decides.run.given.provenance.policy_path}"
+    path = f"{prefix}{decides.run.gate_input.provenance.policy_path}"
     view = _view(decides, prefix, report_only=report_only)
     other = judged.other and _view(judged.other, prefix, report_only=report_only)
     if other and other.moved and judged.decided_by == "base":
@@ -191,7 +192,7 @@ def report_change(
         texts["report.md"] = lambda: _joined(
             render_above(notes), "".join(report()), render_notes(notes)
         )
-    write_run(folder, decides.side.loaded, decides.run, texts, known_files())
+    write_run(folder, decides.loaded, decides.run, texts, known_files())
     failed = [rule for rule in result.rules if rule.fails_gate]
     leads = leading(result)
     change = leads.change if leads else None
@@ -237,12 +238,12 @@ def report_change(
     )
 
 
-def _view(evaluation: Evaluation, prefix: str = "", *, report_only: bool) -> View:
-    path = shlex.quote(evaluation.run.given.provenance.policy_path)
+def _view(finished: FinishedRun, prefix: str = "", *, report_only: bool) -> View:
+    path = shlex.quote(finished.run.gate_input.provenance.policy_path)
     command = f"fairgate run {path} --out {_RUN_FOLDER}"
     return view_of(
-        evaluation.run,
-        evaluation.side.loaded,
+        finished.run,
+        finished.loaded,
         report_only=report_only,
         run_path=_RUN_FOLDER,
         run_command=f"cd {shlex.quote(prefix)} && {command}" if prefix else command,
@@ -282,7 +283,7 @@ def _annotations(
     ]
 
 
-def _edits(judged: GatedChange[Evaluation], prefix: str) -> Edits | None:
+def _edits(judged: GatedChange[FinishedRun], prefix: str) -> Edits | None:
     if judged.other is None and not judged.edited and not judged.data:
         return None
     own_outcome = _shown(judged.decides)
@@ -294,7 +295,7 @@ def _edits(judged: GatedChange[Evaluation], prefix: str) -> Edits | None:
     elif judged.is_refused:
         other = "not run"
     by_base = judged.decided_by == "base"
-    policy = judged.decides.run.given.provenance.policy_path
+    policy = judged.decides.run.gate_input.provenance.policy_path
     files_by_role: dict[str, list[str]] = {}
     for file in judged.edited:
         kind = "anchor" if file.endswith(f"{ANCHOR_SUFFIX}.json") else "baseline"
@@ -319,9 +320,9 @@ def _edits(judged: GatedChange[Evaluation], prefix: str) -> Edits | None:
     )
 
 
-def _shown(evaluation: Evaluation) -> Inline:
-    view = _view(evaluation, report_only=False)
-    first = ", first run" if evaluation.run.given.references.baseline is None else ""
+def _shown(finished: FinishedRun) -> Inline:
+    view = _view(finished, report_only=False)
+    first = ", first run" if finished.run.gate_input.references.baseline is None else ""
     return [Span(view.mark.value, Kind.MARK), f" {view.word}{first}"]
 
 

@@ -70,7 +70,7 @@ def render_run_record(result: GateResult) -> str:
 
 def run_record(result: GateResult) -> dict[str, object]:
     """Return the content of `run.json` as plain values."""
-    gate_input, references = result.given, result.given.references
+    gate_input, references = result.gate_input, result.gate_input.references
     provenance, score = gate_input.provenance, references.kill_score
     rejected = [_record(item, without=("relation",)) for item in gate_input.plan.rejected]
     return {

@@ -224,7 +224,7 @@ class Identity:
 def identities(result: GateResult, suite: str) -> dict[str, Identity]:
     """Return the terms of a suite in the order of the plan."""
     by_term: dict[str, Identity] = {}
-    for unit in result.given.plan.units:
+    for unit in result.gate_input.plan.units:
         term = unit.dimensions.get("term")
         if unit.suite == suite and term is not None and term not in by_term:
             by_term[term] = Identity(
@@ -283,7 +283,7 @@ def compared_runs(result: GateResult) -> list[ComparedRun]:
 
     An anchor that was made under other conditions is left out: its values are of other questions.
     """
-    baseline, anchor = result.given.references.baseline, result.given.references.anchor
+    baseline, anchor = result.gate_input.references.baseline, result.gate_input.references.anchor
     choices = [] if baseline is None else [_stored(_BASELINE, baseline)]
     overlap = result.anchor_overlap
     if anchor is not None and not (overlap and overlap.incompatible):
@@ -326,12 +326,12 @@ class Material:
     @property
     def baseline(self) -> Baseline | None:
         """Return the baseline of the comparison."""
-        return self.result.given.references.baseline
+        return self.result.gate_input.references.baseline
 
     @property
     def anchor(self) -> Baseline | None:
         """Return the run since which budgets count."""
-        return self.result.given.references.anchor
+        return self.result.gate_input.references.anchor
 
     @property
     def likely_range(self) -> str:
@@ -403,7 +403,7 @@ class Material:
         readings = self.run.readings
         return {
             (case.suite, case.key): case
-            for case in self.result.given.plan.cases
+            for case in self.result.gate_input.plan.cases
             if case.suite not in readings or case.key not in readings[case.suite]
         }
 

@@ -68,12 +68,12 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
     """Return the view of a run."""
     material = Material(run=run, options=options)
     result, improvements = run.result, better.improvements_of(material)
-    provenance, path = result.given.provenance, result.given.references.baseline_path
+    provenance, path = result.gate_input.provenance, result.gate_input.references.baseline_path
     of_features = (at(location) for feature in FEATURES for location in feature.sections.values())
     return blocks.View(
         options=options,
         result=result,
-        policy=result.given.policy.name,
+        policy=result.gate_input.policy.name,
         outcome=result.outcome,
         exit_code=int(result.exit_code),
         exit_meaning=_EXIT_MEANINGS[result.exit_code],
@@ -106,7 +106,7 @@ def since_then(material: Material) -> Inline:
     beside, result = material.beside, material.result
     if beside.run is None or result.outcome is Outcome.PASS:
         return ""
-    now, then = result.given.provenance, beside.run.provenance
+    now, then = result.gate_input.provenance, beside.run.provenance
     old, new = then.under_test, now.under_test
     absent = "nothing"
     moved = [
@@ -199,7 +199,7 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
     result, lines = material.result, list(material.result.remarks)
     # The warning of a first look says already that nothing is compared with.
     if result.overlap is None and material.options.limit is None:
-        path = result.given.references.baseline_path
+        path = result.gate_input.references.baseline_path
         why_not = "Compared with no baseline, as asked"
         if path != NO_BASELINE:
             why_not = f"There is no baseline yet{f' at `{path}`' if path else ''}"
@@ -505,7 +505,9 @@ def next_step(material: Material, explain: str, improvements: Improvements) -> I
     if result.overlap is None and accept:
         first: blocks.Words = ["make this run the first baseline with ", command(accept), "."]
         if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.advisory for rule in result.rules):
-            power = command(f"fairgate power {shlex.quote(result.given.provenance.policy_path)}")
+            power = command(
+                f"fairgate power {shlex.quote(result.gate_input.provenance.policy_path)}"
+            )
             more: blocks.Words = ["ask about more sources, so that every rule is decided (", power]
             return ["Next: ", *more, " says how many). If that is not possible, ", *first]
         return ["Next: ", *first]
@@ -515,7 +517,7 @@ def next_step(material: Material, explain: str, improvements: Improvements) -> I
 def _on_purpose(material: Material, accept: str) -> blocks.Words:
     """Return the way to pass a wanted change; accepting one leaves limits and budgets."""
     binding = [rule for rule in material.result.rules if rule.fails_gate]
-    policy = code(material.result.given.provenance.policy_path)
+    policy = code(material.result.gate_input.provenance.policy_path)
     if verdict.breaks_only_limits(material.result) and material.options.limit is None:
         failures = "the failure" if len(binding) == 1 else "the failures"
         return [f", or waive {failures} until a date with ", code("waivers"), " in ", policy]
@@ -540,10 +542,10 @@ def cause_step(material: Material) -> Inline:
     run, options = material.run, material.options
     crossed = (case for case in run.added if case.documents_of is not None)
     is_open = any((case.suite, case.key) not in run.executions for case in crossed)
-    asks_user = options.has_explain and "recorded" in run.result.given.provenance.under_test
+    asks_user = options.has_explain and "recorded" in run.result.gate_input.provenance.under_test
     if not asks_user or not is_open or run.result.outcome is not Outcome.FAIL:
         return ""
-    policy = shlex.quote(run.result.given.provenance.policy_path)
+    policy = shlex.quote(run.result.gate_input.provenance.policy_path)
     plan_command = command(f"fairgate plan {policy} --after {shlex.quote(options.run_path)}")
     why = "To see whether it comes through retrieval or from the generator, put the questions of "
     return [why, plan_command, " to your system, and add its answers to the recorded ones."]
@@ -551,7 +553,7 @@ def cause_step(material: Material) -> Inline:
 
 def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> blocks.View:
     """Return the view of a run for reports; `more` are further fields of `ReportOptions`."""
-    policy, parsed = run.given.policy, loaded.parsed
+    policy, parsed = run.gate_input.policy, loaded.parsed
     gates = range(len(loaded.policy.gates))
     options = blocks.ReportOptions(
         redact=policy.redact,

@@ -24,7 +24,7 @@ from fairgate.domain.ports import SILENT, PassedOn, Progress
 from fairgate.domain.wording import harmless
 
 if TYPE_CHECKING:
-    from fairgate.gate.run_folder import FinishedRun
+    from fairgate.gate.composition import FinishedRun
     from fairgate.reports.formats import Format
 
 

@@ -548,7 +548,7 @@ def test_what_does_not_decide_asks_no_more_than_what_decides(
     change.history.commit("head")
     judged = change.judged(tmp_path, allow=allow)
     run = judged.decides.run
-    asked = len(run.given.plan.cases) + len(run.added)
+    asked = len(run.gate_input.plan.cases) + len(run.added)
     assert asked <= count.stat().st_size <= 2 * asked
     assert (judged.other is not None) is is_judged
     assert judged.is_refused is not is_judged

@@ -28,8 +28,8 @@ class Case:
 
 def gated_whole(test, replaced):
     """Gate a variant as any run: judged and measured whole."""
-    system = MutatedSystem(test._executions, replaced, test._system, test._rows)
-    return run_gate(test._given, system, SILENT)
+    system = MutatedSystem(test._executions, replaced, test._embed, test._rows)
+    return run_gate(test._gate_input, system, SILENT)
 
 
 def agree(case, runs) -> None:
@@ -40,7 +40,9 @@ def agree(case, runs) -> None:
     rows = []
     for pair in runs:
         stopped = [run.result.exit_code is not ExitCode.PASS for run in pair]
-        measured = [(run.result.measurements, run.result.given.policy.suites[0].id) for run in pair]
+        measured = [
+            (run.result.measurements, run.result.gate_input.policy.suites[0].id) for run in pair
+        ]
         values = [Measurements(each).value(case.metric, s, case.slice) for each, s in measured]
         rows.append((*stopped, *values))
     rows = np.asarray(rows, dtype=float)

@@ -58,12 +58,13 @@ def replayed(case, world):
     """The variants of the same world's fair run."""
     bench = ItemBench(gates=[case.gate])
     plant = ItemPlant(world=world)
-    return MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant))
+    return MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant).vectors)
 
 
 def runs(case, world):
     executed = ItemBench(gates=[case.gate]).run(ItemPlant(world=world, **case.plant))
-    return executed, replayed(case, world).gated(mutant_of(case), STRENGTH, seed=world)
+    test = replayed(case, world)
+    return executed, test.gated(test._run.mutated(mutant_of(case), STRENGTH, world))
 
 
 @pytest.mark.parametrize("worlds", [WORLDS, pytest.param(60, marks=pytest.mark.slow)])
@@ -115,7 +116,7 @@ QUICK = MutantSearch(seeds=3, grid=(0.2, 0.5, 1.0), stated=0.5, kinds=(MutationK
 
 def scored(*gates):
     bench, plant = ItemBench(gates=gates), ItemPlant(world=3)
-    test = MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant))
+    test = MutationTest(bench.given(), bench.run(plant).executions, bench.system(plant).vectors)
     return test.score(test.mutants(QUICK), QUICK, SILENT)
 
 

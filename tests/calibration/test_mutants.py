@@ -94,7 +94,9 @@ def bench_of(case):
 
 
 def mutation(bench, *of):
-    return MutationTest(bench.given(*of), bench.run(Plant()).executions, bench.system(Plant()))
+    return MutationTest(
+        bench.given(*of), bench.run(Plant()).executions, bench.system(Plant()).vectors
+    )
 
 
 def mutant_of(case):
@@ -108,7 +110,7 @@ def runs(case, world):
     if not case.plant:
         found = {"default": Misplaced(plant, STRENGTH)}
         system = LocalSystem(replace(system._system, retrievers=found), system._store)
-    test = MutationTest(bench.given(), bench.run(fair).executions, bench.system(fair))
+    test = MutationTest(bench.given(), bench.run(fair).executions, bench.system(fair).vectors)
     replaced = test._run.mutated(mutant_of(case), STRENGTH, world)
     return run_gate(bench.given(), system, SILENT), gated_whole(test, replaced)
 
@@ -123,7 +125,7 @@ def test_a_replayed_variant_is_caught_as_often_as_an_executed_system(case, world
 def test_a_turned_answer_is_another_label_and_nothing_else_changes():
     test = mutation(bench_of(CASES[0]))
     base = test._executions
-    found = test.gated(mutant_of(CASES[0]), 1.0, 0).executions
+    found = test.gated(test._run.mutated(mutant_of(CASES[0]), 1.0, 0)).executions
     turned = {key for key in found if found[key] != base[key]}
     assert turned == {("s", f"s{n:05d}#gender/man") for n in range(SOURCES)}
     for key in turned:
@@ -142,7 +144,7 @@ def test_a_variant_has_the_verdict_of_a_run_that_is_judged_and_measured_whole():
     codes, has_intervals = set(), False
     for mutant in mutants:
         replaced = test._run.mutated(mutant, 0.5, 0)
-        lean = test._gated(replaced, test._given).result
+        lean = test.gated(replaced).result
         whole = gated_whole(test, replaced).result
         assert {item.interval for item in lean.measurements} == {None}
         has_intervals |= any(item.interval for item in whole.measurements)
@@ -173,5 +175,6 @@ def test_answers_that_judges_compare_are_not_mutated_and_that_is_said():
 def test_a_rule_that_asks_for_the_interval_has_it():
     gate = {"metric": "asr/generation/controlled", "max": 0.9, "evidence": "interval"}
     bench = Bench(policy=policy_of([gate], attribution="off"), sources=12, sets=("gender",))
-    found = mutation(bench).gated(mutant_of(CASES[1]), 0.5, 0).result
+    test = mutation(bench)
+    found = test.gated(test._run.mutated(mutant_of(CASES[1]), 0.5, 0)).result
     assert any(item.interval for item in found.measurements)

@@ -78,7 +78,7 @@ def run(cell, world, harm=0.0):
 
 def stated(result):
     """The share of the one suite of a green run; None where the run is not green."""
-    found = list(unseen_harm(result.given.policy, result.result, result.tables))
+    found = list(unseen_harm(result.gate_input.policy, result.result, result.tables))
     assert len(found) == (result.result.outcome is Outcome.PASS)
     return found[0].share if found else None
 
@@ -262,7 +262,7 @@ def test_harm_of_other_kinds_is_found_at_the_stated_size_and_hardly_at_a_third(k
         share = median(
             unseen.share
             for run in greens
-            for unseen in unseen_harm(run.given.policy, run.result, run.tables)
+            for unseen in unseen_harm(run.gate_input.policy, run.result, run.tables)
             if unseen.harm.group is group
         )
         at, below = (
@@ -281,7 +281,7 @@ def test_harm_of_other_kinds_is_found_at_the_stated_size_and_hardly_at_a_third(k
 def test_questions_that_are_open_have_their_share_of_what_is_harmed():
     """The order in which cases are harmed follows what each rule looks at."""
     run = stereotyped(501, 0.0)
-    (unseen,) = unseen_harm(run.given.policy, run.result, run.tables)
+    (unseen,) = unseen_harm(run.gate_input.policy, run.result, run.tables)
     assert unseen.share is not None
     assert 0.2 < unseen.share < 0.5
 

@@ -33,9 +33,9 @@ def entry(metric: str, where: dict[str, str], suite: str | None = None) -> Waive
     )  # fmt: skip
 
 
-def waiving(given: GateInput, *entries: WaiverPolicy, day: str = DAY) -> GateInput:
-    policy = given.policy.model_copy(update={"waivers": [*entries]})
-    return replace(given, policy=policy, day=day)
+def waiving(gate_input: GateInput, *entries: WaiverPolicy, day: str = DAY) -> GateInput:
+    policy = gate_input.policy.model_copy(update={"waivers": [*entries]})
+    return replace(gate_input, policy=policy, day=day)
 
 
 WOMAN = entry(CONTROLLED, {"term": "woman"})

@@ -116,7 +116,7 @@ def run_of(
         **more,
     }
     result = GateResult(
-        given=given, outcome=outcome[exit_code], exit_code=exit_code, rules=rules,
+        gate_input=given, outcome=outcome[exit_code], exit_code=exit_code, rules=rules,
         measurements=measurements, assessed=assessed,
         evidence=Evidence(planned=len(assessed), decided=decided, **evidence), **known,
     )  # fmt: skip
@@ -126,11 +126,11 @@ def run_of(
 
 
 def started(run: GateRun, **changes: object) -> GateRun:
-    return replace(run, result=replace(run.result, given=replace(run.given, **changes)))
+    return replace(run, result=replace(run.result, gate_input=replace(run.gate_input, **changes)))
 
 
 def beside(run: GateRun, before: Baseline | None, anchor: Baseline | None = None) -> GateRun:
-    compared = replace(run.given.references, baseline=before, anchor=anchor)
+    compared = replace(run.gate_input.references, baseline=before, anchor=anchor)
     return started(run, references=compared)
 
 

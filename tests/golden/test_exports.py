@@ -113,11 +113,13 @@ def test_an_evaluation_record_keeps_to_the_subset_of_every_eval_ever_that_we_wri
 
 
 def test_hostile_names_are_made_harmless(biased):
-    policy = biased.given.policy.model_copy(update={"name": HOSTILE})
+    policy = biased.gate_input.policy.model_copy(update={"name": HOSTILE})
     provenance = Provenance(
         under_test={"generator": HOSTILE}, environment={}, fairgate="1", policy_path="p"
     )
-    hostile = replace(biased, given=replace(biased.given, policy=policy, provenance=provenance))
+    hostile = replace(
+        biased, gate_input=replace(biased.gate_input, policy=policy, provenance=provenance)
+    )
     text = render_every_eval_ever(hostile, 0.95)
     json.loads(text)
     assert "::" not in text

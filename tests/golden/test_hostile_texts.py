@@ -63,7 +63,7 @@ def _plain_run():
     """Return a result with two sources only: copies of it are made 600 times."""
     run = regression()
     kept = ("rev1", "rev2")
-    whole = run.result.given.plan
+    whole = run.result.gate_input.plan
     cases = [case for case in whole.cases if case.cluster in kept]
     units = [unit for unit in whole.units if unit.cluster in kept]
     assessed = [item for item in run.result.assessed if item.unit.cluster in kept]
@@ -76,7 +76,7 @@ def _plain_run():
 def _run(payload):
     run = _plain_run()
     result = poisoned(run.result, payload)
-    tables = dict(zip([result.given.policy.suites[0].id], run.tables.values(), strict=True))
+    tables = dict(zip([result.gate_input.policy.suites[0].id], run.tables.values(), strict=True))
     executions = poisoned(run.executions, payload)
     return replace(run, result=result, executions=executions, tables=tables)
 
@@ -172,7 +172,7 @@ def _check_console(view):
 def _check_record(run):
     text = render_run_record(run.result)
     assert text.isascii()
-    assert json.loads(text)["policy"] == run.result.given.policy.name
+    assert json.loads(text)["policy"] == run.result.gate_input.policy.name
     assert [line for line in text.splitlines() if line.lstrip().startswith(("::", "##["))] == []
     lines = list(rows_jsonl(run.result))
     assert [json.loads(line)["key"] for line in lines] == [j.unit.key for j in run.result.assessed]
@@ -214,12 +214,14 @@ def _check_sarif(view):
 @pytest.mark.parametrize("redact", ["none", "excerpt", "hash"])
 def test_huge_texts_stay_small(payload, redact):
     run = _plain_run()
-    cases = [case._replace(query=case.query + payload) for case in run.given.plan.cases]
+    cases = [case._replace(query=case.query + payload) for case in run.gate_input.plan.cases]
     executions = {
         key: value._replace(response=payload + (value.response or ""))
         for key, value in run.executions.items()
     }
-    long = replace(started(run, plan=replace(run.given.plan, cases=cases)), executions=executions)
+    long = replace(
+        started(run, plan=replace(run.gate_input.plan, cases=cases)), executions=executions
+    )
     view = view_of(long, baseline(), redact=redact)
     report, comment, console = render_report(view), render_comment(view), render_console(view)
     assert len(render_html(view)) < 300_000

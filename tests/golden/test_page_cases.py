@@ -86,7 +86,7 @@ def test_what_changed_only_in_the_baseline_is_fixed_and_what_is_unread_undecided
 
 def test_the_two_texts_are_those_that_were_asked():
     run = regression()
-    asked = {case.key: case.query for case in run.result.given.plan.cases}
+    asked = {case.key: case.query for case in run.result.gate_input.plan.cases}
     (data,) = lists(page(run, baseline()))
     for row in data["rows"]:
         texts, variant = data["texts"], data["variants"][row[2]]

@@ -342,9 +342,9 @@ def test_a_difference_that_the_baseline_had_is_known_and_a_new_one_warns(now, th
             was = replace(was, p_value=0.4)
     found = finding(metric, ("gender", "woman", now))
     run = having(passing(), identities=[found])
-    run.given._differed[metric, SUITE, frozenset()] = was
+    run.gate_input._differed[metric, SUITE, frozenset()] = was
     view = view_of(run, baseline())
-    view_given = view.result.given
+    view_given = view.result.gate_input
     view_given._differed[metric, SUITE, frozenset()] = was
     view = present(replace(run, result=view.result), view.options)
     is_known = then == "same" and now in (0.5, 0.54)

@@ -226,7 +226,7 @@ def _total(*parts: tuple[Weights[F], float]) -> Weights[F]:
 class _Runner:
     """Runs combinations on the same cases, compared with BASE's run."""
 
-    given: GateInput
+    gate_input: GateInput
     sides: LocalSides
     progress: Progress
 
@@ -234,7 +234,7 @@ class _Runner:
         title = f"BASE with HEAD's {', '.join(sorted(new))}" if new else "BASE"
         title = "HEAD" if len(new) == len(self.sides.factors) else title
         return run_gate(
-            self.given, self.sides.system(new), Staged(self.progress, title), verdict_with=()
+            self.gate_input, self.sides.system(new), Staged(self.progress, title), verdict_with=()
         )
 
     def against(self, base: GateRun) -> _Runner:
@@ -244,7 +244,9 @@ class _Runner:
             raise BaselineError(
                 f"BASE has no verdict of its own, so nothing can be compared with it: {error}"
             ) from error
-        return replace(self, given=replace(self.given, references=References(baseline=baseline)))
+        return replace(
+            self, gate_input=replace(self.gate_input, references=References(baseline=baseline))
+        )
 
 
 def blame(gate_input: GateInput, sides: LocalSides, progress: Progress = SILENT) -> Blame:
@@ -390,7 +392,7 @@ def _stages(blamed: Blame, runner: _Runner) -> Iterator[Blame]:
         blamed,
         known=Known.EXPLAINED,
         combinations=len(runs),
-        rules=[_divided(rule, factors, runs, runner.given.policy) for rule in red],
+        rules=[_divided(rule, factors, runs, runner.gate_input.policy) for rule in red],
         restoring=restoring,
     )
     yield blamed
@@ -413,7 +415,7 @@ def _narrowed(runner: _Runner, red: Sequence[RuleResult], head: GateRun) -> _Run
 
     All neutral cases of their suites are among them.
     """
-    gate_input = runner.given
+    gate_input = runner.gate_input
     gates = [*gate_input.policy.gates]
     wanted = [
         gates[rule.position].model_copy(
@@ -438,7 +440,7 @@ def _narrowed(runner: _Runner, red: Sequence[RuleResult], head: GateRun) -> _Run
     suites = {name: suite for name, suite in gate_input.suites.items() if plan.units_of(name)}
     suites_left = [suite for suite in gate_input.policy.suites if suite.id in suites]
     policy = gate_input.policy.model_copy(update={"gates": wanted, "suites": suites_left})
-    return replace(runner, given=replace(gate_input, policy=policy, plan=plan, suites=suites))
+    return replace(runner, gate_input=replace(gate_input, policy=policy, plan=plan, suites=suites))
 
 
 def _cases_of(plan: TestPlan, units: Sequence[Unit]) -> list[Case]:
@@ -511,7 +513,7 @@ def _searched(runner: _Runner, verdict: RedVerdict, *, is_enough: bool) -> Searc
     if not changed:
         why = "the documents are the same, in another order or under other names"
         return replace(searched, why_not=why)
-    cases = [case for case in runner.given.plan.cases if case.retriever == SYSTEM_RETRIEVER]
+    cases = [case for case in runner.gate_input.plan.cases if case.retriever == SYSTEM_RETRIEVER]
     verdicts: dict[object, tuple[bool, list[float | None]]] = {}
 
     def tried(reverted: Sequence[ChangedDocument]) -> tuple[bool, list[float | None]]:
@@ -529,7 +531,9 @@ def _searched(runner: _Runner, verdict: RedVerdict, *, is_enough: bool) -> Searc
                 for depth in sorted({case.top_k for case in cases})
             )
         if name not in verdicts:
-            run = run_gate(runner.given, runner.sides.searching(mixture), SILENT, verdict_with=())
+            run = run_gate(
+                runner.gate_input, runner.sides.searching(mixture), SILENT, verdict_with=()
+            )
             verdicts[name] = verdict.is_restored(run), verdict.values(run)
         return verdicts[name]
 

@@ -36,8 +36,9 @@ from fairgate.systems.local import LocalPolicy, RetrieverPolicy
 from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
+    from fairgate.gate.composition import FinishedRun
     from fairgate.github.base_commit import BaseCommit
-    from fairgate.github.change import Evaluation, GatedChange
+    from fairgate.github.change import GatedChange
 
 _MOST_FILES = 50_000
 _MOST_BYTES = 4 << 30
@@ -221,7 +222,7 @@ class Blaming:
     """Two sides, ready to be crossed; nothing was asked yet."""
 
     sides: LocalSides
-    given: GateInput
+    gate_input: GateInput
     notes: Sequence[str]
     named: tuple[str, str]
 
@@ -232,7 +233,7 @@ class Blaming:
         if not factors:
             return "nothing differs that could explain a verdict"
         runs = len(design(factors))
-        cases = sum(case.judge is None for case in self.given.plan.cases)
+        cases = sum(case.judge is None for case in self.gate_input.plan.cases)
         price = f"{runs} combinations of up to {cases:,} questions: at most {runs * cases:,}"
         if Factor.CORPUS in factors:
             price += f"; then a search among {len(self.sides.union.changed):,} changed documents"
@@ -243,7 +244,7 @@ class Blaming:
 
     def result(self, progress: Progress) -> Blame:
         """Explain the verdict."""
-        blamed = blame(self.given, self.sides, progress)
+        blamed = blame(self.gate_input, self.sides, progress)
         labels = dict(zip(("base", "head"), self.named, strict=True))
         return replace(blamed, notes=[*self.notes, *blamed.notes], labels=labels)
 
@@ -310,7 +311,7 @@ def crossed(
         )
     return Blaming(
         sides=LocalSides(parts[0], parts[1], loaded, QuestionLimit(budget)),
-        given=Composition(loaded, now, progress).gate_input(NO_REFERENCES),
+        gate_input=Composition(loaded, now, progress).gate_input(NO_REFERENCES),
         notes=[
             *before.notes,
             *after.notes,
@@ -385,7 +386,7 @@ class BlamedChange:
     progress: Progress
     found: Blame | None = None
 
-    def remarks(self, judged: GatedChange[Evaluation], base: BaseCommit, commit: str) -> list[str]:
+    def remarks(self, judged: GatedChange[FinishedRun], base: BaseCommit, commit: str) -> list[str]:
         """Return the sentence for the comment; none where nothing is asked for, or it is green."""
         if not self.budget or judged.decides.run.result.exit_code is not ExitCode.GATE_FAILED:
             return []
@@ -398,7 +399,7 @@ class BlamedChange:
             with revision_of(commit, root, "the base commit") as before:
                 sides = crossed(
                     (before, decode_yaml(raw, harmless(self.policy))),
-                    (head, judged.decides.side.loaded.parsed.document.text),
+                    (head, judged.decides.loaded.parsed.document.text),
                     self.policy,
                     self.runtime,
                     self.budget,

@@ -127,7 +127,7 @@ def _judged(
             judged = gate.change(base.commit, base.commit.commit, allow=False)
         if isinstance(judged, Introduction):
             return introduced(judged, prefix, base.remarks)
-        folder = output_folder(options["out"], runtime, judged.decides.side.loaded)
+        folder = output_folder(options["out"], runtime, judged.decides.loaded)
         refuse_links(folder, runtime.root, "--out")
         folder = shown_path(folder)
         judged = replace(judged, remarks=[*judged.remarks, *base.remarks])

@@ -217,7 +217,7 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
         seeds=options["seeds"],
     )  # fmt: skip
     done = replay(run, policy, runtime, partial(locate_references, named=options["baseline"]))
-    test = MutationTest(done.run.given, done.run.executions, done.system)
+    test = MutationTest(done.run.gate_input, done.run.executions, done.vectors)
     mutants = test.mutants(search)
     test.check()  # embeds the documents, once for all
     started = time.monotonic()

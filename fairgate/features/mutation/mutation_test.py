@@ -19,7 +19,7 @@ from fairgate.domain.cases import ALL_DOCUMENTS, Case
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Measurements, Outcome, RuleResult
-from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, SystemUnderTest, Vectors
+from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Vectors
 from fairgate.features.mutation.mutants import (
     SEPARATING_METRICS,
     CaseId,
@@ -33,6 +33,7 @@ from fairgate.features.mutation.mutants import (
 )
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.columns import VectorsOf
 from fairgate.policy.schema import GatePolicy
 
 GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
@@ -234,7 +235,7 @@ class MutatedSystem:
 
     executions: Executed
     replaced: Mapping[CaseId, Execution]
-    recorded: SystemUnderTest
+    embed: VectorsOf
     """Embeds documents."""
     rows: dict[str | None, Vectors]
     """Text of a document to its vector: each is embedded once for all mutants."""
@@ -254,9 +255,9 @@ class MutatedSystem:
             document.text: document for document in documents if document.text not in self.rows
         }
         if None in fresh or not documents:
-            return self.recorded.vectors(documents)
+            return self.embed(documents)
         if fresh:
-            embedded = self.recorded.vectors(list(fresh.values()))
+            embedded = self.embed(list(fresh.values()))
             if embedded is None:
                 return None
             self.rows.update(zip(fresh, embedded, strict=True))
@@ -266,13 +267,11 @@ class MutatedSystem:
 class MutationTest:
     """Puts mutants of one run through the gate."""
 
-    def __init__(
-        self, gate_input: GateInput, executions: Executed, system: SystemUnderTest
-    ) -> None:
+    def __init__(self, gate_input: GateInput, executions: Executed, embed: VectorsOf) -> None:
         """Take what the gate starts from, what the run recorded, and what embeds its documents."""
-        self._given, self.left_out = gate_input.without_attribution()
+        self._gate_input, self.left_out = gate_input.without_attribution()
         self._executions = executions
-        self._system = system
+        self._embed = embed
         self._rows: dict[str | None, Vectors] = {}
         self._run = RecordedRun(
             gate_input.plan, gate_input.suites, executions, gate_input.policy.seed
@@ -283,7 +282,7 @@ class MutationTest:
 
         Raises UsageError where it does not pass: every mutant would be caught then.
         """
-        own = self._gated({}, self._given).result
+        own = self.gated({}).result
         if own.exit_code is not ExitCode.PASS:
             why = [
                 f"{rule.metric} in suite {rule.suite}: {'; '.join(rule.reasons)}"
@@ -324,9 +323,9 @@ class MutationTest:
         biased = [item for item in searched if not item.mutant.is_control]
         controls = [mutant for mutant in wanted if mutant.is_control]
         return KillScore(
-            policy=self._given.policy.name,
+            policy=self._gate_input.policy.name,
             search=search,
-            sources=len({unit.cluster for unit in self._given.plan.units}),
+            sources=len({unit.cluster for unit in self._gate_input.plan.units}),
             found=biased,
             controls=[item for item in searched if item.mutant.is_control],
             suggestions=list(self._suggestions(biased, controls, search)),
@@ -378,7 +377,7 @@ class MutationTest:
         return sum(verdict.is_caught for verdict in results) >= search.needed
 
     def _verdict(self, mutant: Mutant, strength: float, seed: int) -> _Verdict:
-        run = self.gated(mutant, strength, seed)
+        run = self.gated(self._run.mutated(mutant, strength, seed))
         code = run.result.exit_code
         no_verdict = CatchingRule(metric=NO_VERDICT, where={}, checks=(), position=-1)
         stopping = [] if code is ExitCode.PASS else _stopping(run.result.rules) or [no_verdict]
@@ -388,12 +387,10 @@ class MutationTest:
             value = Measurements(run.result.measurements).value(by.metric, mutant.suite, where)
         return _Verdict(code=code, rules=stopping, value=value)
 
-    def gated(self, mutant: Mutant, strength: float, seed: int) -> GateRun:
-        """Run the gate on one variant of the run."""
-        return self._gated(self._run.mutated(mutant, strength, seed), self._given)
-
-    def _gated(self, replaced: Executed, gate_input: GateInput) -> GateRun:
-        system = MutatedSystem(self._executions, replaced, self._system, self._rows)
+    def gated(self, replaced: Executed, gate_input: GateInput | None = None) -> GateRun:
+        """Run the gate with other executions in the place of some; None: by the run's own input."""
+        gate_input = gate_input or self._gate_input
+        system = MutatedSystem(self._executions, replaced, self._embed, self._rows)
         return run_gate(gate_input, system, SILENT, verdict_with=SEPARATING_METRICS)
 
     def _suggestions(
@@ -405,10 +402,10 @@ class MutationTest:
             by = separating(item.mutant)
             if item.stated.caught < search.needed and by is not None:
                 groups.setdefault((item.mutant.suite, by), []).append(item)
-        own = Measurements(self._gated({}, self._given).result.measurements)
+        own = Measurements(self.gated({}).result.measurements)
         for (suite, by), missed in groups.items():
             fixed = self._fixed(suite, by)
-            of_suite = {"suite": suite} if len(self._given.suites) > 1 else {}
+            of_suite = {"suite": suite} if len(self._gate_input.suites) > 1 else {}
             slices = {**of_suite, **({"where": fixed} if fixed else {})}
             values = [
                 m.value
@@ -426,21 +423,21 @@ class MutationTest:
         """Return the setting whose slice a metric is taken in: the one with all documents."""
         if not by.in_setting:
             return {}
-        settings = [unit.dimensions["setting"] for unit in self._given.plan.units_of(suite)]
+        settings = [unit.dimensions["setting"] for unit in self._gate_input.plan.units_of(suite)]
         return {"setting": ALL_DOCUMENTS if ALL_DOCUMENTS in settings else settings[0]}
 
     def _is_kept(self, gate: GatePolicy, controls: Sequence[Mutant], search: MutantSearch) -> bool:
         """Return whether run and control mutants fail no rule with the line added."""
-        policy = self._given.policy
+        policy = self._gate_input.policy
         more = policy.model_copy(update={"gates": [*policy.gates, gate]})
-        gate_input = replace(self._given, policy=more)
-        if self._gated({}, gate_input).result.exit_code is not ExitCode.PASS:
+        gate_input = replace(self._gate_input, policy=more)
+        if self.gated({}, gate_input).result.exit_code is not ExitCode.PASS:
             return False
         return not any(
             rule.outcome is Outcome.FAIL
             for mutant in controls
             for n in range(search.seeds)
-            for rule in self._gated(
+            for rule in self.gated(
                 self._run.mutated(mutant, search.stated, n), gate_input
             ).result.rules
             if rule.position == len(policy.gates)

@@ -21,9 +21,8 @@ from fairgate.domain.errors import BudgetError, ExitCode, UsageError
 from fairgate.domain.wording import harmless
 from fairgate.features.shards import parsed, parts, sentence
 from fairgate.features.shards.parts import Part
-from fairgate.gate.composition import Composition
+from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.github import runner
-from fairgate.github.change import Evaluation
 from fairgate.github.event import base_commit, identity
 from fairgate.github.gate_step import Posting, gate_change, gate_policy, place_of, subject_of
 from fairgate.github.no_verdict import accounted
@@ -66,13 +65,12 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         subject = subject_of(inputs, environment)
         progress, about, used = progress_for(quiet=False), _about(inputs, subject), set[Path]()
 
-        def judged(side: Side) -> Evaluation:
+        def judged(side: Side) -> FinishedRun:
             """Return the result by a side; parts of other sides and policies are left to those."""
             own = _of_side(find(), side, about)
             used.update(part.folder for part in own)
             composition = Composition(side.loaded, side.runtime, progress)
-            done = parts.merge(own, composition, side.references, asks=attribution == "ask")
-            return Evaluation(side=side, run=done.run, notices=done.notices)
+            return parts.merge(own, composition, side.references, asks=attribution == "ask")
 
         def require_all_used() -> None:
             every = find() if used else []

@@ -45,7 +45,7 @@ from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.attribution import crossed_cases, documents_of_pairs
 from fairgate.gate.baseline import References, of_machines, plan_hash
-from fairgate.gate.composition import Composition, on_its_machines
+from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.gate import run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.manifest import contents
@@ -53,7 +53,6 @@ from fairgate.gate.origin import Counted
 from fairgate.gate.run_folder import (
     PART_MANIFEST,
     RECORD,
-    FinishedRun,
     execution_lines,
     is_shard,
 )
@@ -543,19 +542,21 @@ def merge(
     system = UnitedSystem(read, under_test, composition if asks else None)
     with system.stack:
         counted = Counted(composition.progress)
-        done = composition.explained(run_gate(gate_input, system, counted))
+        judged = run_gate(gate_input, system, counted)
         answers = counted.answers + sum(part.answers for part in parts)
         stored = composition.reused(counted) + sum(part.stored for part in parts)
-        done = composition.with_origin(done, answers, stored)
-        done = on_its_machines(done, system.environment(environment))
-    if system.left_out:
-        notice = (
-            f"attribution was not asked (--no-attribution): {system.left_out:,} questions that "
-            "separate retriever and generator follow from the answers of all parts; merge them "
-            "without that option where the system can be asked"
-        )
-        done = done.started_from(done.given, notice)
-    return FinishedRun(loaded=loaded, run=done, system=system, notices=composition.notices)
+        environment = system.environment(environment)
+    notice = (
+        f"attribution was not asked (--no-attribution): {system.left_out:,} questions that "
+        "separate retriever and generator follow from the answers of all parts; merge them "
+        "without that option where the system can be asked"
+    )
+    return composition.finished(
+        judged,
+        origin=composition.origin(answers, stored),
+        environment=environment,
+        notice=notice if system.left_out else "",
+    )
 
 
 def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> list[Answered]:

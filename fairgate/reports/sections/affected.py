@@ -175,7 +175,7 @@ def is_known(result: GateResult, finding: IdentityFinding) -> bool:
     """
     if result.overlap is None or result.overlap.incompatible:
         return False
-    now, then = finding.terms[0], result.given.differed(finding)
+    now, then = finding.terms[0], result.gate_input.differed(finding)
     was = next((term for term in then.terms if term.term == now.term), None) if then else None
     if then is None or was is None or max(then.p_value, was.p_corrected) > CERTAIN:
         return False
@@ -522,7 +522,7 @@ def name_of(
 
 def control_words(material: Material, suite: str) -> str:
     """Name the control arm of a suite within a sentence: names have no neutral wording."""
-    units = material.result.given.plan.units_of(suite)
+    units = material.result.gate_input.plan.units_of(suite)
     return "other people's names" if units and "name" in units[0].dimensions else "neutral wording"
 
 
@@ -637,7 +637,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
             others=[figures.figure(one.values.get(m.metric, suite, where)) for one in others],
         )
 
-    units = (unit.dimensions for unit in material.result.given.plan.units_of(suite))
+    units = (unit.dimensions for unit in material.result.gate_input.plan.units_of(suite))
     names = {found["name"]: found["term"] for found in units if "name" in found}
     by_name = _ranked(now.by(metric, suite, "name"))
     rows: list[blocks.Range] = []

@@ -121,7 +121,7 @@ def _words(
 
 def _alike_again(material: Material, suite: str) -> Iterator[str]:
     """Yield whose documents differed from the others' in the baseline by the same test, not now."""
-    policy = material.result.given.policy
+    policy = material.result.gate_input.policy
     suite_then = material.baseline.suites.get(suite) if material.baseline else None
     now = [
         finding

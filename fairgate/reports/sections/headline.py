@@ -81,7 +81,7 @@ def _odd_name(material: Material, rule: RuleResult) -> Words:
     key, left = terms[0].without
     if abs(left) > abs(terms[0].difference) / 2:
         return []
-    units = material.result.given.plan.units_of(rule.suite)
+    units = material.result.gate_input.plan.units_of(rule.suite)
     person = next(
         (unit.names["noun_phrase"] for unit in units if unit.dimensions.get("name") == key), key
     )
@@ -237,7 +237,7 @@ def asks_questions(material: Material, suite: str) -> bool:
     """Return whether most sources of a suite end with a question mark, or are question items."""
     if suite in question_suites(material.result):
         return True
-    units = material.result.given.plan.units_of(suite)
+    units = material.result.gate_input.plan.units_of(suite)
     keys = dict.fromkeys(unit.asks[SOURCE] for unit in units if SOURCE in unit.asks)
     cases = (material.planned(suite, key) for key in islice(keys, _SAMPLE))
     ends = [case.query.rstrip(" \"'”»").endswith(_QUESTION_MARKS) for case in cases if case]
@@ -290,7 +290,7 @@ def _of_one(material: Material, suite: str, term: str, unit: Unit | None) -> Wor
 
 def _unit(material: Material, suite: str, where: Mapping[str, str]) -> Unit | None:
     """Return the first unit of a slice that names an identity."""
-    for unit in material.result.given.plan.units_of(suite):
+    for unit in material.result.gate_input.plan.units_of(suite):
         if not unit.is_control and where.items() <= unit.dimensions.items():
             return unit
     return None

@@ -425,7 +425,9 @@ def _cautions(suite: BiasSuite) -> Iterator[blocks.Inline]:
             "answered."
         )
         yield [f"{lost[worst].shown} % of the answers in the setting ", name(worst), left_out]
-    excluded = sum(item.suite == suite.id for item in suite.material.result.given.plan.rejected)
+    excluded = sum(
+        item.suite == suite.id for item in suite.material.result.gate_input.plan.rejected
+    )
     if excluded:
         yield (
             f"{figures.count(excluded, 'item')} of the data set left out: no single group is "

@@ -119,7 +119,7 @@ def what_moved(metric: str, *, is_base: bool) -> str:
 
 def compares_with_base(material: Material) -> bool:
     """Return whether the policy's reference is the base commit's system."""
-    return material.result.given.policy.reference == BASE
+    return material.result.gate_input.policy.reference == BASE
 
 
 def since_base(material: Material) -> Words:
@@ -206,7 +206,7 @@ def moved(material: Material) -> Iterator[Section]:
         chapter=blocks.Chapter.WHO,
         worth=80,
     )
-    if material.result.given.policy.reference is not None:
+    if material.result.gate_input.policy.reference is not None:
         yield from of_suites(kind, pair_suites(material.result), partial(_of_suite, material))
 
 
@@ -261,7 +261,7 @@ def _left_out(material: Material, suite: str) -> Iterator[str]:
     unstable = [row for row in reasons if reasons[row] == Reason.UNSTABLE]
     if not unstable:
         return
-    units = {unit.key: unit for unit in material.result.given.plan.units_of(suite)}
+    units = {unit.key: unit for unit in material.result.gate_input.plan.units_of(suite)}
     kinds: Counter[str] = Counter()
     for row in unstable:
         unit = units[table.keys[row]]

@@ -64,7 +64,7 @@ def _amount(material: Material, found: IdentityFinding, difference: float) -> st
     if found.metric != LOG_ODDS_DIFFERENCE.id:
         more = "more" if difference > 0 else "fewer"
         return f"{points} {more} {_WHAT[found.metric]} than for neutral wording"
-    suite = material.result.given.suites[found.suite]
+    suite = material.result.gate_input.suites[found.suite]
     task = suite.task if isinstance(suite, MetamorphicSuite) else None
     worse, better = halves(task.scale if task else ())
     labels = listed(better if difference > 0 else worse, last="or") or "other labels"

@@ -70,7 +70,7 @@ class Told:
 
     def question(self, row: int) -> str:
         """Give the question that a row's answer is to."""
-        units = self.material.result.given.plan.units_of(self.suite)
+        units = self.material.result.gate_input.plan.units_of(self.suite)
         key = self.table.keys[row]
         source = next(unit.asks[SOURCE] for unit in units if unit.key == key)
         return self.material.case(self.suite, source).varied
@@ -140,7 +140,7 @@ def answered(material: Material, suite: str, key: str) -> str:
     """Give what the answer to a follow-up says beside thinking; empty where there is none."""
     execution = material.run.executions.get((suite, key))
     response = (execution.response if execution is not None else None) or ""
-    return spoken(response, material.result.given.suites[suite].thinking)
+    return spoken(response, material.result.gate_input.suites[suite].thinking)
 
 
 def failing(material: Material) -> list[tuple[RuleResult, TermFinding]]:

@@ -237,7 +237,7 @@ def evidence(material: Material) -> Iterator[Section]:
 def decided(material: Material) -> str:
     """Return `110 of 110 pairs decided`, with the reasons of those that are not."""
     result = material.result
-    unit = "pair" if len(pair_suites(result)) == len(result.given.policy.suites) else "case"
+    unit = "pair" if len(pair_suites(result)) == len(result.gate_input.policy.suites) else "case"
     reasons: Counter[Reason] = Counter()
     for suite in AssessedUnits.of(result.assessed).suites.values():
         reasons.update(suite.decisions.counts())
@@ -259,7 +259,7 @@ def _decided(material: Material) -> Iterator[blocks.KeyValue]:
 
 
 def _references(material: Material) -> Iterator[blocks.KeyValue]:
-    result, references = material.result, material.result.given.references
+    result, references = material.result, material.result.gate_input.references
     overlap, score, path = result.overlap, references.kill_score, references.anchor_path
     if overlap is None:
         yield "baseline", "none: only bounds decide, regression rules are not evaluated"
@@ -312,7 +312,7 @@ def _cases(keys: Sequence[str], word: str) -> blocks.Words:
 def _suites(material: Material) -> Iterator[blocks.KeyValue]:
     result = material.result
     for suite in pair_suites(result):
-        units = result.given.plan.units_of(suite)
+        units = result.gate_input.plan.units_of(suite)
         sources = len({unit.cluster for unit in units})
         arms = [identity.is_control for identity in material.identities(suite).values()]
         size = f"{figures.count(sources, 'source')} × {figures.count(arms.count(False), 'term')}"
@@ -329,12 +329,12 @@ def changed_parts(material: Material) -> list[str]:
     run = material.beside.run
     if run is None:
         return []
-    now, then = material.result.given.provenance.under_test, run.provenance.under_test
+    now, then = material.result.gate_input.provenance.under_test, run.provenance.under_test
     return [part for part in dict.fromkeys((*now, *then)) if now.get(part) != then.get(part)]
 
 
 def _under_test(material: Material) -> Iterator[blocks.KeyValue]:
-    found = material.result.given.provenance
+    found = material.result.gate_input.provenance
     now = found.under_test
     then = material.baseline.provenance.under_test if material.baseline else None
     for part in dict.fromkeys((*now, *(then or ()))):
@@ -375,7 +375,7 @@ def breaks_only_limits(result: GateResult) -> bool:
 
 def run_command(material: Material) -> str:
     """Return the command that makes this run again."""
-    path = shlex.quote(material.result.given.provenance.policy_path)
+    path = shlex.quote(material.result.gate_input.provenance.policy_path)
     return material.options.run_command or f"fairgate run {path}"
 
 
@@ -421,7 +421,7 @@ def relations(material: Material) -> Iterator[Section]:
     suites = pair_suites(material.result)
     left_out: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     invalid: Counter[tuple[str, str]] = Counter()
-    for one in material.result.given.plan.rejected:
+    for one in material.result.gate_input.plan.rejected:
         if one.suite in suites:
             left_out[one.suite, one.relation][one.reason] += 1
             invalid[one.suite, one.relation] += one.kind == "invalid"

@@ -72,7 +72,7 @@ def test_no_more_pairs_are_crossed_than_the_suite_allows(bench, most, attributio
     assert len(crossed_keys(run)) // 2 == min(most, len(crossed_keys(free)) // 2)
     assert set(crossed_keys(run)) <= set(crossed_keys(free))
     asked = sum(bench is SAMPLED or case.documents_of is not None for case in run.added)
-    units = run.result.given.plan.units
+    units = run.result.gate_input.plan.units
     assert asked <= most_questions(units, is_greedy=bench is BENCH, pairs=most)
     if most == 10_000:
         assert run.result.attribution == free.result.attribution
@@ -85,7 +85,7 @@ def test_attribution_asks_no_more_than_its_suite_unless_the_policy_says_so(sourc
     plant = Plant(neutral_retrieval=1.0, biased=dict.fromkeys(["A man", "A woman"], 0.9))
     bench = replace(BENCH, sources=sources, sampling=sampling)
     run = bench.run(plant)
-    questions = len(run.result.given.plan.cases)
+    questions = len(run.result.gate_input.plan.cases)
     assert len(run.added) <= max(questions, 4 * FEWEST_PAIRS)
     assert crossed_keys(run)
     everything = replace(bench, policy=policy_of(attribution="all")).run(plant)
@@ -129,14 +129,14 @@ def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
     everything = replace(bench, policy=policy_of(attribution="all"))
     system = everything.system(Plant(neutral_retrieval=1.0, retrieval=MEN), Memory())
     run = run_gate(everything.given(), system, SILENT)
-    asked = system._system.generator.asked - len(run.result.given.plan.cases)
-    assert asked == most_questions(run.result.given.plan.units, is_greedy=bench is BENCH)
+    asked = system._system.generator.asked - len(run.result.gate_input.plan.cases)
+    assert asked == most_questions(run.result.gate_input.plan.units, is_greedy=bench is BENCH)
 
 
 def test_a_greedy_system_is_not_asked_twice_for_its_uncrossed_answers():
     system = BENCH.system(Plant(retrieval=MEN), Memory())
     run = run_gate(BENCH.given(), system, SILENT)
-    prompts = len(run.result.given.plan.cases) + len(crossed_keys(run))
+    prompts = len(run.result.gate_input.plan.cases) + len(crossed_keys(run))
     assert system._system.generator.asked == prompts
     found = run.result.attribution[0]
     assert (found.repeated > 0, found.turned) == (True, 0)
