@@ -169,7 +169,7 @@ class Execution(NamedTuple):
         documents: Sequence[Document] | None,
         options: tuple[str, ...],
     ) -> Execution:
-        """Return what the system did for a case: what it generated with, no case keeps."""
+        """Make of it the execution of a case, which does not keep how generating ended."""
         return Execution(key, suite, documents, self.response, self.margin, options, self.degrees)
 
 

@@ -41,7 +41,7 @@ from fairgate.gate.wording_power import (
     wording_noise,
 )
 from fairgate.io.durable import write_text
-from fairgate.policy.named_files import PERTURBATIONS, embedded_names, load_perturbation_set
+from fairgate.policy.definition_files import PERTURBATIONS, embedded_names, load_perturbation_set
 from fairgate.reports.escaping import plain
 from fairgate.reports.figures import metric_in
 from fairgate.systems.catalogue import kind_of

@@ -30,12 +30,11 @@ from fairgate.domain.errors import DataError, ExitCode, UsageError
 from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.wording import harmless, listed
 from fairgate.io.tables import capped, checked_text, read_rows
-from fairgate.policy.named_files import embedded_dimensions, known_dimensions
+from fairgate.policy.definition_files import embedded_dimensions, known_dimensions
 from fairgate.relations.agreement import (
     PARTNERS,
     TITLES,
     new_title_fault,
-    not_english,
     uncontracted,
 )
 from fairgate.relations.clauses import negated_clause, plural_clause, plural_noun, plural_verb
@@ -47,6 +46,7 @@ from fairgate.relations.english import (
     new_english_fault,
     pieces,
 )
+from fairgate.relations.language import other_language
 from fairgate.terminal.options import EXISTING_FILE, given_options, require_terminal
 
 LONGEST = 3
@@ -199,7 +199,7 @@ class PairLinter:
     def _faults(self, kind: EditKind, source: str, follow_up: str) -> Iterator[str]:
         if " ".join(source.split()).casefold() == " ".join(follow_up.split()).casefold():
             yield "the text is the same as that of the source"
-        if words := not_english(source):
+        if words := other_language(source):
             yield f"the source is not English ({words}), and the rules know no other language"
         english = new_english_fault(source, uncontracted(follow_up))
         if english := english or new_title_fault(source, follow_up):

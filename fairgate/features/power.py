@@ -366,7 +366,7 @@ def sentence_lines(
     told: set[str] = set()
     for number, rule in enumerate(rules):
         metric = rule.metric
-        if not metric.is_against_neutral or rule.where or metric.id in (MISSING, GROUNDED):
+        if not metric.compares_terms_with_neutral or rule.where or metric.id in (MISSING, GROUNDED):
             continue
         units = [unit for unit in plan.units if unit.suite == rule.suite]
         sources, repeats = len({unit.cluster for unit in units}), repeats_of[rule.suite]

@@ -328,7 +328,7 @@ def check_identity(
 ) -> Check:
     """Fail only where the difference is significant and by more than `max` above chance."""
     metric = BY_ID.get(finding.metric)
-    if metric is not None and metric.is_against_neutral:
+    if metric is not None and metric.compares_terms_with_neutral:
         outcome, reason = judge_beside_neutral(gate, finding, metric, corrected)
         return Check(name="identity", outcome=outcome, reason=reason)
     limit = gate.max or 0.0
@@ -440,7 +440,7 @@ def few_losses_notices(
     for rule in ranged.values():
         sources = len({unit.cluster for unit in plan.units_of(rule.suite)})
         hidden = 1 - math.pow(1 - confidence, 1 / sources) if sources else 0.0
-        if rule.metric.suite_kind != "bbq" and hidden > _RARE:
+        if not rule.metric.of_items and hidden > _RARE:
             yield (
                 f"{rule.metric.id} with `evidence: interval`: with {sources} sources its range "
                 f"cannot know of large losses that fewer than {100 * hidden:.0f} % of all texts "
@@ -457,7 +457,7 @@ def few_templates_notices(
     """
     by_gate: dict[tuple[int, str], list[Rule]] = {}
     for rule in rules:
-        if rule.metric.better is Better.TOWARD_ZERO and rule.metric.suite_kind == "bbq":
+        if rule.metric.better is Better.TOWARD_ZERO and rule.metric.of_items:
             by_gate.setdefault((rule.position, rule.suite), []).append(rule)
     for of_gate in by_gate.values():
         metric, gate = of_gate[0].metric, of_gate[0].gate

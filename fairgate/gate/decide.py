@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,15 +87,29 @@ def _showing_nothing(answers: Iterable[ReadAnswer]) -> list[str]:
     suites: dict[str, dict[str, list[ReadAnswer]]] = {}
     for answer in answers:
         suites.setdefault(answer.suite, {}).setdefault(answer.reader, []).append(answer)
-    found = {name: list(map(_constant, groups.values())) for name, groups in suites.items()}
+    reasons_of_suites = {
+        name: list(map(_constant, groups.values())) for name, groups in suites.items()
+    }
     return [
-        f"suite {name}: {'; '.join({why.partition(' (')[0]: why for why in reasons}.values())}"
-        for name, reasons in found.items()
-        if all(reasons)
+        f"suite {name}: {'; '.join({why.reason: why.sentence for why in reasons}.values())}"
+        for name, constants in reasons_of_suites.items()
+        if (reasons := [why for why in constants if why is not None]) and all(constants)
     ]
 
 
-def _constant(answers: Sequence[ReadAnswer]) -> str:
+class _Constant(NamedTuple):
+    """Why one oracle's readings of a suite show nothing."""
+
+    reason: str
+    figure: str = ""
+    """Its own of the oracle; several oracles of a suite may have the same reason."""
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.reason} {self.figure}" if self.figure else self.reason
+
+
+def _constant(answers: Sequence[ReadAnswer]) -> _Constant | None:
     # In these only the source can make a difference; without controls in all.
     plain = [one for one in answers if one.is_plain]
     plain = plain if len({one.about for one in plain}) < len(plain) else list(answers)
@@ -105,15 +120,16 @@ def _constant(answers: Sequence[ReadAnswer]) -> str:
     ):
         value, count, total = commonest(values)
         if total and count >= MOST_ALIKE * total:
-            return f"{count:,} of {total:,} {what} {quoted(value)}, whatever was asked"
+            return _Constant(f"{count:,} of {total:,} {what} {quoted(value)}, whatever was asked")
     agreement = within_groups((one.about, one.value) for one in plain if not one.is_open)
     follows = agreement if not isinstance(agreement, float) else max(agreement, _alike(plain))
     if isinstance(follows, float) and follows <= LEAST_AGREEMENT:
-        return (
+        return _Constant(
             "the answers do not follow what was asked: those to one source agree no more than "
-            f"those to different ones (kappa {follows:.2f}, above {LEAST_AGREEMENT:g} asked for)"
+            "those to different ones",
+            f"(kappa {follows:.2f}, above {LEAST_AGREEMENT:g} asked for)",
         )
-    return ""
+    return None
 
 
 def _alike(answers: Sequence[ReadAnswer]) -> float:

@@ -17,7 +17,7 @@ from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import Named, Role, named_in
 from fairgate.io.named_files import embedded_path, existing
 from fairgate.io.tables import file_sha256
-from fairgate.policy.named_files import embedded_names, read_task
+from fairgate.policy.definition_files import embedded_names, read_task
 from fairgate.policy.schema import Policy
 
 _EMBEDDED = {

@@ -16,7 +16,7 @@ from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Retriever, Runtime
 from fairgate.domain.schema import Columns, Role, SuiteModel
 from fairgate.io.named_files import fetch_dataset, fetch_table, find
-from fairgate.policy.named_files import (
+from fairgate.policy.definition_files import (
     collect_perturbation_sets,
     known_dimensions,
     read_task,

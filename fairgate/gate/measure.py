@@ -236,7 +236,7 @@ def _measured(
         slices, measurements, totals, intervals, strict=True
     ):
         interval, note = drawn, ""
-        if metric.student and isinstance(drawn, NoInterval) and drawn.reason == TOO_FEW_CLUSTERS:
+        if metric.of_items and isinstance(drawn, NoInterval) and drawn.reason == TOO_FEW_CLUSTERS:
             interval = t_interval(total, confidence=confidence)
         ends: tuple[float, float] | None = None
         if isinstance(interval, NoInterval):
@@ -316,7 +316,7 @@ def identity_finding(
 
     Of a metric against neutral wording, how each differs from that; one term is enough.
     """
-    if metric.is_against_neutral:
+    if metric.compares_terms_with_neutral:
         return beside_neutral(metric, table, where, alpha=alpha, seed=seed)
     rows, _ = observed_rows(metric, table, where)
     categories, terms = (table.dimension(name).taken(rows) for name in ("category", "term"))
@@ -378,7 +378,7 @@ def compare_with_neutral(
     findings = []
     for metric_id, suite, where in dict.fromkeys(slices):
         metric, table = METRICS.get(metric_id), tables[suite]
-        if metric is None or not metric.is_against_neutral:
+        if metric is None or not metric.compares_terms_with_neutral:
             continue
         if metric.column not in table.values or metric.column in table.not_evaluated:
             continue

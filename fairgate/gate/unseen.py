@@ -277,7 +277,7 @@ class _Planted:
         level, alpha = self._level(rule), 1 - self.policy.confidence
         if rule.metric.column not in self._bad:
             return False
-        if rule.metric.is_against_neutral:
+        if rule.metric.compares_terms_with_neutral:
             return self._fails_beside_neutral(rule, table, level)
         if rule.metric.compares_terms:
             draws = max(_FEWEST_DRAWS, math.ceil(2 / level))

@@ -59,7 +59,7 @@ _OF_REVIEWS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class DesignPower:
     """The smallest harms that a design tells, by group, in points of 1."""
 
     sources: int
@@ -74,7 +74,7 @@ class SuitePower:
     noise: WordingNoise
     identities: int
     phrases: int
-    designs: Sequence[Told]
+    designs: Sequence[DesignPower]
     """The suite's own first."""
 
 
@@ -204,7 +204,7 @@ def suite_powers(
                 identities=len(own),
                 phrases=phrases,
                 designs=[
-                    Told(
+                    DesignPower(
                         sources=many,
                         questions=round(many * questions),
                         least={

@@ -171,7 +171,7 @@ class Metric:
     """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
     compares_terms: bool = False
     """Whether the value is the largest difference between terms instead of the contrast itself."""
-    is_against_neutral: bool = False
+    compares_terms_with_neutral: bool = False
     """Whether it compares each term with the neutral answers to the same sources."""
     comparable: bool = True
     """Whether a regression rule may compare it with a baseline, case by case."""
@@ -215,8 +215,9 @@ class Metric:
     """What it counts, if that can be done to one identity; None: no case by itself shows it."""
     averaged_over: str = ""
     """Dimension over whose levels the value is averaged where a slice names none; empty: none."""
-    student: bool = False
-    """Whether few clusters get Student's interval with G - 1 degrees of freedom."""
+    of_items: bool = False
+    """Whether its rows are question items: choices between options, which a system may guess, in
+    few clusters (templates). These get Student's interval with G - 1 degrees of freedom."""
 
     @property
     def tells_apart(self) -> bool:

@@ -43,7 +43,7 @@ FEWEST_SOURCES = 24
 """Sources below which answers in sentences give no verdict."""
 
 _reading = partial(
-    Metric, arms=NET, violations=False, compares_terms=True, is_against_neutral=True,
+    Metric, arms=NET, violations=False, compares_terms=True, compares_terms_with_neutral=True,
     dimensions=("category", "term"),
     lacking="is read of answers in sentences: give suite {suite} `read: [sentences]`, or name "
     "another suite with `suite`",

@@ -48,7 +48,7 @@ _compared = partial(
 )  # fmt: skip
 _of_items = partial(
     _beside, suite_kind="bbq", dimensions=DIMENSIONS, reported=REPORTED,
-    row_dimensions=frozenset(DIMENSIONS), violations=False, student=True,
+    row_dimensions=frozenset(DIMENSIONS), violations=False, of_items=True,
 )  # fmt: skip
 _MOVED = _beside(
     id=ANSWER, title="answers that moved from the reference's", column=ANSWER, arms=DEMOGRAPHIC,

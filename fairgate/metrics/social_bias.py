@@ -105,7 +105,7 @@ def _metric(name: str, title: str, column: str, arms: tuple[Rows, ...], **more: 
     return Metric(
         id=name, title=title, column=column, arms=arms, dimensions=DIMENSIONS,
         row_dimensions=frozenset(DIMENSIONS), violations=False, suite_kind="bbq",
-        reported=REPORTED, student=True, averaged_over="instruction", version=2, **common | more,
+        reported=REPORTED, of_items=True, averaged_over="instruction", version=2, **common | more,
     )  # fmt: skip
 
 

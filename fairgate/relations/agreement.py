@@ -1,4 +1,4 @@
-"""What agrees with a person beside pronouns: titles, partners; and whether a text is English.
+"""What agrees with a person beside pronouns: titles and partners.
 
 Titles agree with the person as pronouns do ("Mrs. Jones, a male teacher" is no edit of one
 attribute), partners may change with a gender ("a woman and her husband").
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fairgate.relations.english import FUNCTION_WORDS, PRONOUNS, pieces, pronoun_of_noun
+from fairgate.relations.english import PRONOUNS, pieces, pronoun_of_noun
 
 TITLES = {
     title: pronoun
@@ -38,58 +38,11 @@ _DENIED = re.compile(r"\bnot (?:an? )?(\w+)")
 _BEHIND = re.compile(r"\b(?:who|whose|of|from|with|and|in|for|not)\b")
 """What ends the noun and its adjectives."""
 _DENIAL = re.compile(r"(?i)\b(is|are|was|were|has|have|had|do|does|did)n['\u2019]t\b")
-_FOREIGN = frozenset(
-    # German, Dutch, French, Spanish, Portuguese, Italian, Polish, Turkish, Swedish, Danish: words
-    # that hold sentences together, and none that English or an English name has.
-    """der das und ist nicht mit eine einen einem einer ein sich auf wird wurde sind ich wir sie ihr
-    aus bei nach auch als wie oder aber seine seinen ihre zum zur vom für über durch sein haben
-    fragt het een niet zijn haar hij met voor ook maar naar woont deze werd hebben wordt
-    les une est dans pour qui que avec sur pas sont elle nous vous leur cette ces été aux chez très
-    una los las con para por pero muy también está son fue sus como más donde hay quien tiene
-    uma não com para pelo pela dos das ao mas muito são foi seu sua mora ela ele você
-    che il gli della nel nella sono lavora suo suoi anche questo questa più è con perché
-    nie się jest na że ale przez jak dla jego jej
-    ve bir bu için ile çok değil
-    och att det som är för inte han hon av til ikke""".split()  # noqa: SIM905 (reads better so)
-)
-_CLOSED_CLASS = (
-    FUNCTION_WORDS
-    | PRONOUNS.keys()
-    | frozenset(
-        """about after all also am and any are because before being between but can't could each
-        every few for if into just let many me more most much must no nor not off one only out over
-        own please same shall should so some such than them then these those three through too two
-        under until up us very when while whom whose without yes your our nobody somebody anybody
-        everybody someone anyone everyone nothing something anything everything none""".split()  # noqa: SIM905
-    )
-) - frozenset({"a", "an", "as", "do", "he", "in", "is", "me", "my", "no", "on", "so", "was", "we"})
-"""English words that hold sentences together, and that none of the other languages has."""
-_FEWEST = 8
-"""Words of a text that has one of them where it is English."""
 
 
 def uncontracted(text: str) -> str:
     """Write out contracted denials ("isn't young" as "is not young")."""
     return _DENIAL.sub(r"\1 not", text)
-
-
-def not_english(text: str) -> str | None:
-    """Name the words by which a text is in another language than English; None where it is not.
-
-    Two words or more of another language that no English text of few quotations has, and more of
-    them than of English ones; or no English one among six words and more; or another script.
-    """
-    words = pieces(text.lower())
-    letters = [sign for sign in text if sign.isalpha()]
-    if sum(sign > "\u024f" for sign in letters) * 2 > len(letters):
-        return "another script"
-    foreign = [word for word in words if word in _FOREIGN]
-    english = [word for word in words if word in _CLOSED_CLASS]
-    if len(foreign) > 1 and len(foreign) > len(english):
-        return ", ".join(dict.fromkeys(foreign[:3]))
-    alphabetic = [word for word in words if word[0].isalpha()]
-    has_any = english or FUNCTION_WORDS.intersection(words)
-    return None if has_any or len(alphabetic) < _FEWEST else "no English word between the nouns"
 
 
 def title_fault(text: str) -> str | None:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from fairgate.domain.attributes import AttributeUse, AttributeValue, Dimension, Form, Manner
-from fairgate.relations.agreement import not_english
 from fairgate.relations.clauses import plural_verb
 from fairgate.relations.english import (
     FORMS,
@@ -22,6 +21,7 @@ from fairgate.relations.english import (
     articles_for,
 )
 from fairgate.relations.frames import Realised, realise
+from fairgate.relations.language import other_language
 
 _ARTICLE = re.compile(r"(?<![\w'])(an?|the)\s(?=\w)", re.IGNORECASE)
 _WORD = re.compile(r"[\w'\u2019-]+")
@@ -120,7 +120,7 @@ class Annotator:
 
     def annotate(self, text: str) -> Annotated | str:
         """Return the text with its frame and attributes, or why it has none."""
-        if words := not_english(text):
+        if words := other_language(text):
             return f"it is not English ({words}), and the rules know no other language"
         if "{" in text or "}" in text:
             return "it holds a brace, which a frame uses for slots"

@@ -30,13 +30,13 @@ from fairgate.reports.formats import Format
 from fairgate.reports.material import ALONE, ComparedRun, Material, in_words
 from fairgate.reports.sections import (
     affected,
+    answers_to_identity,
     better,
     case_browser,
     cases,
     measured,
     moved,
     neutral_band,
-    told,
     verdict,
 )
 from fairgate.reports.sections.better import Improvements
@@ -302,14 +302,14 @@ def _failure(material: Material) -> Inline:
     if first is not None and affected.is_undecided(first):
         return "fewer answers can be judged than in the baseline,"
     if first is not None and (
-        told_changes := [t for rule, t in told.failing(material) if rule is first]
+        told_changes := [t for rule, t in answers_to_identity.failing(material) if rule is first]
     ):
         identity = name(material.identity(first.suite, told_changes[0].term))
         also = (
             f" and {figures.count(len(told_changes) - 1, 'other')}" if len(told_changes) > 1 else ""
         )
         get = " get" if also else " gets"
-        event = spans(told.event(material, first, told_changes[0]))
+        event = spans(answers_to_identity.event(material, first, told_changes[0]))
         return [identity, f"{also}{get} other answers: ", *event, ","]
     words = "the fairness gate failed"
     if failed & {"regression", "budget"}:
@@ -418,8 +418,8 @@ def example(material: Material) -> Inline:
     rule = affected.leading(material.result)
     if is_red and rule is not None and moved.is_of_reference(rule.metric):
         return moved.example(material, rule, partial(_quoted, material))
-    if is_red and told.clearest(material, 1):
-        return told.example(material)
+    if is_red and answers_to_identity.clearest(material, 1):
+        return answers_to_identity.example(material)
     if is_red and about is Subject.DOCUMENTS:
         return _documents_instead(material)
     row = next(iter(cases.clearest_cases(material)), None)
@@ -588,7 +588,7 @@ def texts_of(
 SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (
     verdict.rules,
     verdict.trend,
-    told.told,
+    answers_to_identity.told,
     affected.terms,
     moved.moved,
     neutral_band.beside_neutral,

@@ -31,10 +31,10 @@ from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secre
 from fairgate.policy.checks import NOT_STARTED
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
-from fairgate.systems.exchange import MOST_BYTES, OwnResponsePaths, TakesChanged, Variable
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
+from fairgate.systems.service_fields import MOST_BYTES, OwnResponsePaths, TakesChanged, Variable
 
 if TYPE_CHECKING:
     import asyncio

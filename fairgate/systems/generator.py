@@ -39,7 +39,10 @@ from fairgate.domain.wording import concealed_in_answer, harmless, quoted
 from fairgate.io.http_messages import NOT_NOW, HttpAnswer, HttpService
 from fairgate.io.machine import libraries_of_answers
 from fairgate.io.replies import text_of_parts
-from fairgate.systems.exchange import (
+from fairgate.systems.listed_tokens import MOST_LISTED, listed_degrees
+from fairgate.systems.models import WHICH_GRAPH, GraphFile
+from fairgate.systems.revisions import RevisionField
+from fairgate.systems.service_fields import (
     Address,
     Attempts,
     Concurrency,
@@ -49,9 +52,6 @@ from fairgate.systems.exchange import (
     limits_of,
     require_safe,
 )
-from fairgate.systems.listed_tokens import MOST_LISTED, listed_degrees
-from fairgate.systems.models import WHICH_GRAPH, GraphFile
-from fairgate.systems.revisions import RevisionField
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import Talk

@@ -39,7 +39,10 @@ from fairgate.io.http_messages import (
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
-from fairgate.systems.exchange import (
+from fairgate.systems.labelling import LabelsField
+from fairgate.systems.resources import Resources
+from fairgate.systems.revisions import RevisionField, resolved, revision_text
+from fairgate.systems.service_fields import (
     Address,
     Attempts,
     Concurrency,
@@ -50,9 +53,6 @@ from fairgate.systems.exchange import (
     Variable,
     limits_of,
 )
-from fairgate.systems.labelling import LabelsField
-from fairgate.systems.resources import Resources
-from fairgate.systems.revisions import RevisionField, resolved, revision_text
 from fairgate.systems.serving import ServePart
 
 if TYPE_CHECKING:

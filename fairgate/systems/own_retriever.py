@@ -20,13 +20,13 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.io.replies import ReplyPaths, json_path
 from fairgate.systems.budget import Meter
 from fairgate.systems.command import Arguments, CommandAsked
-from fairgate.systems.exchange import DocumentPaths, PartsPath
 from fairgate.systems.http import HttpAsked, Template
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.models import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
 from fairgate.systems.python import PythonAsked, Target
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import is_code_known, resolved
+from fairgate.systems.service_fields import DocumentPaths, PartsPath
 from fairgate.systems.vector_stores import (
     ChromaSearch,
     PgvectorSearch,

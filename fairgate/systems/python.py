@@ -30,10 +30,10 @@ from fairgate.domain.wording import harmless, quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
-from fairgate.systems.exchange import OwnResponsePaths, TakesChanged
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
+from fairgate.systems.service_fields import OwnResponsePaths, TakesChanged
 
 if TYPE_CHECKING:
     import asyncio

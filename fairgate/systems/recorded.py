@@ -25,11 +25,11 @@ from fairgate.domain.ports import (
 from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import existing
-from fairgate.systems.exchange import PartPath, ResponsePaths
 from fairgate.systems.execute import embedded
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.models import EmbedderField
 from fairgate.systems.resources import Resources
+from fairgate.systems.service_fields import PartPath, ResponsePaths
 from fairgate.systems.system_kind import Finding, SystemKind
 
 if TYPE_CHECKING:

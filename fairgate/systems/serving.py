@@ -23,7 +23,7 @@ from fairgate.domain.schema import Access, Strict, Text, way_of
 from fairgate.domain.wording import quoted
 from fairgate.io.http_messages import HttpError, Limits, Request
 from fairgate.io.machine import last_words, program_environment
-from fairgate.systems.exchange import Address, Seconds, Variable
+from fairgate.systems.service_fields import Address, Seconds, Variable
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import HttpClient

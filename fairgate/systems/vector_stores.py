@@ -35,7 +35,8 @@ from fairgate.io.replies import (
     reply_of,
     without_secrets,
 )
-from fairgate.systems.exchange import (
+from fairgate.systems.revisions import RevisionField, revision_text
+from fairgate.systems.service_fields import (
     Address,
     Attempts,
     Concurrency,
@@ -45,7 +46,6 @@ from fairgate.systems.exchange import (
     limits_of,
     require_safe,
 )
-from fairgate.systems.revisions import RevisionField, revision_text
 
 T = TypeVar("T")
 _COLUMNS = ["ids", "documents", "metadatas", "distances"]

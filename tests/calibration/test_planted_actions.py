@@ -18,7 +18,7 @@ from fairgate.domain.outcomes import Outcome, Provenance
 from fairgate.domain.ports import SILENT
 from fairgate.gate.baseline import must_match
 from fairgate.gate.gate import GateInput, run_gate
-from fairgate.policy.named_files import task_from_policy
+from fairgate.policy.definition_files import task_from_policy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
 from fairgate.systems.execute import LocalParts, LocalSystem, NoStore

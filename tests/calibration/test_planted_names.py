@@ -8,7 +8,7 @@ from fakes.planted import Bench, Plant, chance, policy_of
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome
-from fairgate.policy.named_files import load_perturbation_set
+from fairgate.policy.definition_files import load_perturbation_set
 
 GATES = (
     {"metric": "identity/max-difference", "max": 0.05},

@@ -1,7 +1,7 @@
 """Short ways to state attributes of the embedded catalogue."""
 
 from fairgate.domain.attributes import AttributeUse, Form, Manner
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 
 
 def use(stated, form="adjective", manner="plain"):

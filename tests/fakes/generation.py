@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from fairgate.features.generation.generators import GENERATORS, Ingredients, load_templates
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 
 
 @cache

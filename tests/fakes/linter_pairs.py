@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairgate.features.lint import EditKind, PairLinter
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 
 DATA = Path(__file__).parents[1] / "data"
 

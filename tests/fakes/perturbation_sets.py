@@ -1,7 +1,7 @@
 """The sets of a suite, or the first thing that is wrong with them."""
 
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.named_files import collect_perturbation_sets
+from fairgate.policy.definition_files import collect_perturbation_sets
 
 
 def load_perturbation_sets(names, control, *, folder=None, confined=False):

@@ -12,7 +12,7 @@ from judged_gates import helpful, turns_away
 from test_meta_fair import ANSWERS
 
 from fairgate.domain.cases import source_of
-from fairgate.policy.named_files import load_perturbation_set
+from fairgate.policy.definition_files import load_perturbation_set
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.suites.metamorphic.sources import GeneratedCase, case_row

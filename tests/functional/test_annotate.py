@@ -7,7 +7,7 @@ import pytest
 from fakes.generation import generated
 
 from fairgate.domain.cases import Source
-from fairgate.policy.named_files import embedded_dimensions, load_dimensions
+from fairgate.policy.definition_files import embedded_dimensions, load_dimensions
 from fairgate.relations.annotation import Annotated, Annotator
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.relation import NotApplicable

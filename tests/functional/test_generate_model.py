@@ -6,9 +6,9 @@ import re
 import pytest
 from fakes.chat_server import chat_server
 
-from fairgate.features.generation.pairs import is_english
 from fairgate.io.named_files import embedded_path
 from fairgate.relations.catalogue import RELATIONS
+from fairgate.relations.language import is_english
 
 ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and one.id != "meta-fair/mr5-proper-nouns"]
 PLANNED = [one.id for one in ON_PAIRS if not one.judge_instruction]

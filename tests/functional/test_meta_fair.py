@@ -10,7 +10,7 @@ import pytest
 
 from fairgate.domain.executions import CorpusSpec
 from fairgate.io.named_files import embedded_path
-from fairgate.policy.named_files import pair_catalogue
+from fairgate.policy.definition_files import pair_catalogue
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.suites.metamorphic.sources import read_sources
 

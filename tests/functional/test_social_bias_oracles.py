@@ -9,7 +9,7 @@ from fakes.question_items import ORACLES, answered, core, planned, saying, table
 
 from fairgate.domain.cases import Alignment
 from fairgate.io.named_files import find
-from fairgate.policy.named_files import unknown_wordings
+from fairgate.policy.definition_files import unknown_wordings
 from fairgate.suites.question_items.item_files import read_items
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data"

@@ -5,7 +5,7 @@ from statistics import mean, median, quantiles
 
 from tokenizers import Tokenizer
 
-from fairgate.policy.named_files import collect_perturbation_sets, load_perturbation_set
+from fairgate.policy.definition_files import collect_perturbation_sets, load_perturbation_set
 
 SETS = ("race", "gender", "orientation", "age")
 EMBEDDER = Path(__file__).parents[2] / "fairgate/data/models/minilm/tokenizer.json"

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairgate.domain.executions import Stop
-from fairgate.policy.named_files import unknown_wordings
+from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.choice import choice_stop, is_complete, read_choice
 from fairgate.relations.oracles.label import first_label
 

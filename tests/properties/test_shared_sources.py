@@ -23,7 +23,7 @@ from fairgate.gate.attribution import attribute, crossed_cases, documents_of_pai
 from fairgate.gate.decide import constant_answers, readable_answers
 from fairgate.gate.measure import tabulate
 from fairgate.gate.waves import Answers
-from fairgate.policy.named_files import load_task
+from fairgate.policy.definition_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.oracles.judge import code_of

@@ -19,7 +19,7 @@ import numpy as np
 
 from fairgate.domain.cases import Source
 from fairgate.features.generation.generators import GENERATORS, Ingredients, load_templates
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import NotApplicable

@@ -40,7 +40,7 @@ METRICS_OF_PHRASES = tuple(
     metric
     for metric in METRICS
     if metric.suite_kind == "metamorphic"
-    and not metric.is_against_neutral  # of sentences: `calibration.sentences`
+    and not metric.compares_terms_with_neutral  # of sentences: `calibration.sentences`
     and not metric.relation
     and (metric.compares_terms or metric.compares_with_neutral)
 )

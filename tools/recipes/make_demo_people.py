@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from fairgate.domain.attributes import AttributeUse, Form  # noqa: E402
-from fairgate.policy.named_files import embedded_dimensions  # noqa: E402 (the checkout's own)
+from fairgate.policy.definition_files import embedded_dimensions  # noqa: E402 (the checkout's own)
 from fairgate.relations.frames import realise  # noqa: E402
 from fairgate.suites.metamorphic.sources import HEADER_KEY, GeneratedCase, case_row  # noqa: E402
 

@@ -27,11 +27,12 @@ from fairgate.features.generation.generators import (
     Ingredients,
     load_templates,
 )
-from fairgate.features.generation.pairs import BY_MODEL, check_pairs, is_english, refuse_to_replace
+from fairgate.features.generation.pairs import BY_MODEL, check_pairs, refuse_to_replace
 from fairgate.io.durable import write_lines
 from fairgate.io.tables import Row, capped, checked_text, read_rows
-from fairgate.policy.named_files import known_dimensions
+from fairgate.policy.definition_files import known_dimensions
 from fairgate.relations.frames import Realised, parse_frame, realise
+from fairgate.relations.language import is_english
 from fairgate.suites.metamorphic.sources import (
     ANNOTATED,
     FORMAT,

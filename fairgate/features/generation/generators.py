@@ -32,7 +32,7 @@ from fairgate.domain.attributes import (
 from fairgate.domain.errors import DataError, PolicyError, UsageError
 from fairgate.domain.schema import Name, Strict, Text
 from fairgate.domain.wording import listed, quoted, suggestion
-from fairgate.policy.named_files import named_document
+from fairgate.policy.definition_files import named_document
 from fairgate.policy.parse import validated
 from fairgate.relations.english import english_fault
 from fairgate.relations.frames import realise

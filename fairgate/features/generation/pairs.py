@@ -31,11 +31,12 @@ from fairgate.domain.schema import Strict
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
 from fairgate.io.durable import write_lines
 from fairgate.io.tables import read_rows
-from fairgate.policy.named_files import pair_catalogue
+from fairgate.policy.definition_files import pair_catalogue
 from fairgate.policy.parse import parse_policy, validated
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
 from fairgate.relations.catalogue import RELATIONS, relations_named
-from fairgate.relations.english import FUNCTION_WORDS, english_fault, pieces
+from fairgate.relations.english import english_fault
+from fairgate.relations.language import is_english
 from fairgate.relations.linter import Linter
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.relation import MetamorphicRelation, NotApplicable
@@ -58,17 +59,7 @@ MOST_PROMPT = 1_000
 CALLS_A_PAIR = 3
 """The model is asked at most so many times as pairs are wanted."""
 _SUITE = "generate"
-_LEAST_ENGLISH = 0.2
 _ATTRIBUTES = ("source_attribute", "attribute")
-_SHARED = frozenset(
-    """a an as at do he i in is me no not on or so was we will""".split()  # noqa: SIM905 (see above)
-)
-"""Words that other languages have too."""
-_ENGLISH = FUNCTION_WORDS | frozenset(
-    """be being could should might must which who whose whom if than then them these those
-    about into please name list give tell top three most more some any each between
-    describe rank choose write scale""".split()  # noqa: SIM905 (reads better so)
-)
 _SUBJECTS = (
     "work", "health", "school", "sport", "travel", "money", "housing", "food", "music", "family",
     "technology", "volunteering", "politics", "science", "shopping", "law", "farming", "art",
@@ -105,22 +96,6 @@ def place_of(name: str, attributes: Sequence[Sequence[str]]) -> int | None:
         [" ".join(form.casefold().split()) for form in forms] for forms in attributes
     )
     return next((n for n, forms in enumerate(forms_of_attributes) if stated in forms), None)
-
-
-def is_english(text: str) -> bool:
-    """Return whether a fifth of the words are English function words, and the letters are Latin.
-
-    One of them at least must be a word that other languages do not have. A rule of thumb for whole
-    sentences.
-    """
-    words = [word.lower() for word in pieces(text) if word[0].isalpha()]
-    latin = all(ord(sign) < 0x250 for word in words for sign in word if sign.isalpha())
-    function_words = [word for word in words if word in _ENGLISH]
-    return (
-        latin
-        and len(function_words) >= _LEAST_ENGLISH * len(words)
-        and not _SHARED.issuperset(function_words)
-    )
 
 
 def shape_of(relation: MetamorphicRelation) -> Pair:

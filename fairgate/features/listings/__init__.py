@@ -119,7 +119,7 @@ def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
 @relations.command("attributes")
 def list_attributes() -> int:
     """List the demographic attributes of written pairs, by dimension, with their wordings."""
-    from fairgate.policy.named_files import pair_catalogue
+    from fairgate.policy.definition_files import pair_catalogue
 
     for dimension, attributes in pair_catalogue().items():
         click.echo(f"{dimension} ({len(attributes)})")

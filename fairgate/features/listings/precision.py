@@ -25,7 +25,7 @@ from fairgate.domain.units import Reading
 from fairgate.domain.wording import listed, suggestion
 from fairgate.io.named_files import embedded_path
 from fairgate.io.tables import Row, capped, checked_text, file_sha256, read_rows
-from fairgate.policy.named_files import load_task
+from fairgate.policy.definition_files import load_task
 from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.oracles.label import LABEL_RULE, TONE_RULE
 from fairgate.relations.relation import MetamorphicRelation

@@ -532,7 +532,7 @@ def affected_table(material: Material) -> Iterator[blocks.Block]:
     rule = leading(material.result)
     if rule is None or material.result.outcome is not Outcome.FAIL:
         return
-    if rule.metric in BY_ID and BY_ID[rule.metric].is_against_neutral:
+    if rule.metric in BY_ID and BY_ID[rule.metric].compares_terms_with_neutral:
         return  # said by what they are told
     metric = listed[0].metric if listed else main_metric(material, rule.suite)
     for failed in failed_rules(material.result):
@@ -675,7 +675,7 @@ def _terms(material: Material, suite: str, place: int) -> Iterator[blocks.Block]
 def reads_sentences(material: Material, suite: str) -> bool:
     """Return whether a rule of the suite reads answers beside those to neutral phrases."""
     metrics = (BY_ID.get(rule.metric) for rule in material.result.rules if rule.suite == suite)
-    return any(metric is not None and metric.is_against_neutral for metric in metrics)
+    return any(metric is not None and metric.compares_terms_with_neutral for metric in metrics)
 
 
 def _ranked(measured: list[Measurement]) -> list[Measurement]:

@@ -32,7 +32,7 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.material import Material, PairRow, in_words
-from fairgate.reports.sections import affected, told
+from fairgate.reports.sections import affected, answers_to_identity
 from fairgate.suites.metamorphic.assess import document_key
 
 _KEPT = 60
@@ -65,7 +65,8 @@ SuiteAndKey = tuple[str, str]
 def cases(material: Material) -> Iterator[Section]:
     """Yield the clearest cases; nothing where no answer changed and no documents failed a rule."""
     items = case_items(material, _CASES)
-    if not items or told.clearest(material, 1):  # what they are told is a section of its own
+    # What they are told is a section of its own.
+    if not items or answers_to_identity.clearest(material, 1):
         return
     many, answers = len(material.changed_pairs), min(_CASES, len(material.changed_pairs))
     title = title_of_cases(material)
@@ -88,7 +89,7 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
     is one more, and where such a rule leads they all are about documents. Where a rule on answers
     in sentences leads, they are what its identity is told.
     """
-    if items := told.case_items(material, most):
+    if items := answers_to_identity.case_items(material, most):
         return items
     moved = moved_pairs(material)
     if moved and affected.subject(material) is Subject.DOCUMENTS:
@@ -101,7 +102,7 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
 def title_of_cases(material: Material) -> str:
     """Return the heading of the first cases."""
-    if told.clearest(material, 1):
+    if answers_to_identity.clearest(material, 1):
         return _TOLD
     is_about_documents = affected.subject(material) is Subject.DOCUMENTS
     is_alone = is_about_documents or not material.changed_pairs
@@ -235,7 +236,7 @@ def explain_command(material: Material) -> str:
     """Return the command that tells more of the clearest case; empty where there is none."""
     if not material.options.has_explain:
         return ""
-    if items := told.case_items(material, 1):
+    if items := answers_to_identity.case_items(material, 1):
         return items[0].command.text
     row = _case_of_the_rule(material)
     return "" if row is None else _explain(material.options, row)

@@ -20,7 +20,7 @@ from fairgate.reports import figures
 from fairgate.reports.blocks import Span, Tone, Words, figure, name, spans
 from fairgate.reports.figures import slice_in_words
 from fairgate.reports.material import Material, question_suites
-from fairgate.reports.sections import affected, told
+from fairgate.reports.sections import affected, answers_to_identity
 from fairgate.suites.metamorphic.plan import SOURCE
 
 _SAMPLE = 20
@@ -157,7 +157,7 @@ def _compared(
     material: Material, rule: RuleResult, metric: Metric, finding: IdentityFinding
 ) -> Words:
     """Return how the identity that stands out differs from the others."""
-    if metric.is_against_neutral:
+    if metric.compares_terms_with_neutral:
         return _told(material, rule, finding)
     term = affected.singled_out(finding)
     where = {"term": term.term}
@@ -179,10 +179,12 @@ def _compared(
 
 def _told(material: Material, rule: RuleResult, finding: IdentityFinding) -> Words:
     """Return how often the first identity's answers show a reading, beside neutral ones."""
-    first = next((term for of, term in told.failing(material) if of is rule), finding.terms[0])
+    first = next(
+        (term for of, term in answers_to_identity.failing(material) if of is rule), finding.terms[0]
+    )
     neutral = f"; with neutral wording {100 * (first.neutral or 0.0):.1f} % do"
     who = circumstance(material, rule.suite, {"term": first.term})
-    return [*who, *spans(told.event(material, rule, first)), neutral]
+    return [*who, *spans(answers_to_identity.event(material, rule, first)), neutral]
 
 
 def _valued(material: Material, rule: RuleResult, metric: Metric | None) -> Words:

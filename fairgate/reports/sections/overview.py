@@ -12,7 +12,7 @@ from fairgate.metrics.retriever_robustness import OVERLAP
 from fairgate.reports import figures
 from fairgate.reports.blocks import Bar, Block, Depth, Overview, OverviewRow, Panel, name
 from fairgate.reports.material import Material, PairRow, YesOrNo, pair_suites, question_suites
-from fairgate.reports.sections import affected, told
+from fairgate.reports.sections import affected, answers_to_identity
 from fairgate.reports.sections.measured import CONDITIONS
 
 _SUITES = 2
@@ -138,8 +138,8 @@ class _Picture:
             return figures.figure(measured, is_signless=self.panels[metric].is_signed)
 
         material, suite = self.material, self.suite
-        if metric in BY_ID and BY_ID[metric].is_against_neutral:
-            rate = told.rates(material, metric, suite).get(where.get("term", ""))
+        if metric in BY_ID and BY_ID[metric].compares_terms_with_neutral:
+            rate = answers_to_identity.rates(material, metric, suite).get(where.get("term", ""))
             return Bar(
                 is_failed=metric in failed.get(frozenset(where.items()), ()),
                 now=figures.of_share(rate),
@@ -192,16 +192,17 @@ def _reading(material: Material, suite: str) -> str:
     rules = [rule for rule in material.result.rules if rule.suite == suite]
     first = [leads] if leads is not None and leads.suite == suite else []
     metrics = (BY_ID.get(rule.metric) for rule in (*first, *rules))
-    return next((m.id for m in metrics if m is not None and m.is_against_neutral), "")
+    return next((m.id for m in metrics if m is not None and m.compares_terms_with_neutral), "")
 
 
 def _of_readings(material: Material, suite: str, metric: str, *, several: bool) -> _Picture | None:
-    rates = told.rates(material, metric, suite)
+    rates = answers_to_identity.rates(material, metric, suite)
     if not rates:
         return None
     panels = {
         metric: _panel(
-            metric.rpartition("/")[2].replace("-", " "), told.of_phrases(material, metric, suite)
+            metric.rpartition("/")[2].replace("-", " "),
+            answers_to_identity.of_phrases(material, metric, suite),
         )
     }
     if any(m.value is not None for m in material.now.by(OVERLAP.id, suite, "term")):

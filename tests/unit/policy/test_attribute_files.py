@@ -3,7 +3,7 @@
 import pytest
 
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.named_files import embedded_dimensions, load_dimension, load_dimensions
+from fairgate.policy.definition_files import embedded_dimensions, load_dimension, load_dimensions
 
 TABLE_ONE = {
     "religion": 5, "occupation": 5, "language": 5, "ethnicity": 5, "political-views": 4,

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from fairgate.policy.named_files import NameEntry
+from fairgate.policy.definition_files import NameEntry
 
 NAMES = """
 Anna; José; Zoë; Łukasz; Þóra; O'Neill; O’Neill; D'Angelo; Smith-Jones; St. John; de la Cruz; van den Berg

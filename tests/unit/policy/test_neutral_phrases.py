@@ -8,7 +8,7 @@ from fakes.perturbation_sets import load_perturbation_sets
 from golden.phrases_page import SETS, phrases_of_both, ranks
 
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.named_files import (
+from fairgate.policy.definition_files import (
     PERTURBATIONS,
     collect_perturbation_sets,
     embedded_names,

@@ -6,7 +6,7 @@ import pytest
 
 from fairgate.domain.attributes import Manner
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.named_files import embedded_dimensions, load_dimension
+from fairgate.policy.definition_files import embedded_dimensions, load_dimension
 from fairgate.relations.clauses import gerund_of, negated_clause, plural_clause, plural_noun
 from fairgate.relations.english import english_fault, with_article
 from fairgate.relations.verbs import (

@@ -6,7 +6,7 @@ import pytest
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.named_files import (
+from fairgate.policy.definition_files import (
     PERTURBATIONS,
     collect_perturbation_sets,
     embedded_names,

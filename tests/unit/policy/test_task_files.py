@@ -4,7 +4,7 @@ import pytest
 
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.named_files import TASKS, embedded_names, load_task, task_from_policy
+from fairgate.policy.definition_files import TASKS, embedded_names, load_task, task_from_policy
 from fairgate.relations.oracles.label import read_label
 from fairgate.suites.metamorphic.policy import TaskPolicy
 

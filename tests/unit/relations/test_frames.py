@@ -7,7 +7,7 @@ from fakes.attributes import use, uses
 
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.relations.english import article_fault
 from fairgate.relations.frames import Realised, realise
 

@@ -9,7 +9,7 @@ from fakes.attributes import use, uses
 
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.cases import Source
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.english import PRONOUNS, article_fault
 from fairgate.relations.frames import Realised, realise

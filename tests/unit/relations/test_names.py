@@ -7,7 +7,7 @@ import pytest
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.cases import Source, follow_up_key
-from fairgate.policy.named_files import PERTURBATIONS, embedded_names, load_perturbation_set
+from fairgate.policy.definition_files import PERTURBATIONS, embedded_names, load_perturbation_set
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
 

@@ -7,7 +7,7 @@ from fakes.planted import TASK
 
 from fairgate.domain.attributes import Form, contradiction
 from fairgate.domain.cases import Source
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.suites.metamorphic.policy import SuitePolicy

@@ -12,7 +12,7 @@ import pytest
 from heldout import Greedy, label_of, question_items, sentiment_items
 
 from fairgate.domain.executions import CorpusSpec
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.suites.metamorphic.sources import read_sources
 
 ROOT = Path(__file__).resolve().parents[3]

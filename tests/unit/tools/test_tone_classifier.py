@@ -13,7 +13,7 @@ from fakes.generation import generated
 from fairgate.domain.attributes import Form
 from fairgate.domain.cases import SENTIMENTS, TONES
 from fairgate.domain.ports import Runtime
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.person import NEUTRAL_TRAITS, neutral_uses
 from fairgate.suites.metamorphic.policy import ClassifierPolicy

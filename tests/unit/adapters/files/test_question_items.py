@@ -9,7 +9,7 @@ import pytest
 from fairgate.domain.cases import Alignment, Condition
 from fairgate.domain.errors import DataError
 from fairgate.io.named_files import find
-from fairgate.policy.named_files import unknown_wordings
+from fairgate.policy.definition_files import unknown_wordings
 from fairgate.suites.question_items.item_files import read_items
 
 

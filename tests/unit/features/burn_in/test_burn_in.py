@@ -8,7 +8,7 @@ from fakes.planted import REGRESSION, SETS, Bench, Plant, PlantedRetriever, poli
 from fairgate.domain.ports import SILENT
 from fairgate.features.burn_in import compared_replicas
 from fairgate.gate.baseline import KnownSd
-from fairgate.policy.named_files import load_perturbation_set
+from fairgate.policy.definition_files import load_perturbation_set
 from fairgate.suites.metamorphic.suite import other_phrases
 from fairgate.systems.execute import Reordered
 

@@ -11,7 +11,7 @@ from fakes.generation import generated, share, shipped_templates, stream
 from fairgate.domain.attributes import Form, Manner, contradiction
 from fairgate.features.generation.cases import CombinationCounts
 from fairgate.features.generation.generators import GENERATORS, OPERATORS, CaseTemplate
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.relations.english import article_fault
 from fairgate.suites.metamorphic.sources import GeneratedCase
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from fakes.answer_phrasings import DECIDING, PHRASINGS
 
-from fairgate.policy.named_files import unknown_wordings
+from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles import (
     mentions,
     negation,

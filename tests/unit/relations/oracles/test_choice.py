@@ -5,7 +5,7 @@ import pytest
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
-from fairgate.policy.named_files import unknown_wordings
+from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.choice import OptionOracle, is_complete, read_choice
 
 CHOICES = ("The grandfather", "The grandson", "Can't be determined")

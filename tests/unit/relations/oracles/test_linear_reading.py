@@ -7,7 +7,7 @@ import pytest
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.schema import ActionsPolicy
-from fairgate.policy.named_files import unknown_wordings
+from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.actions import ActionsOracle
 from fairgate.relations.oracles.choice import choice_stop, is_complete, read_choice
 from fairgate.relations.oracles.closed import read_ranking, read_score, read_yes_no

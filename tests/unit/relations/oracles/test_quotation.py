@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fairgate.domain.executions import Stop
-from fairgate.policy.named_files import load_task
+from fairgate.policy.definition_files import load_task
 from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.closed import read_yes_no
 from fairgate.relations.oracles.label import first_label, read_label

@@ -2,7 +2,7 @@
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
-from fairgate.policy.named_files import unknown_wordings
+from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.choice import choice_stop
 from fairgate.relations.oracles.closed import RankingOracle, ScoreOracle, YesNoOracle
 from fairgate.relations.oracles.label import LabelOracle, why_unreadable

@@ -7,7 +7,7 @@ from fakes.attributes import uses
 
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusSpec
-from fairgate.policy.named_files import embedded_dimensions
+from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.relations.frames import realise
 from fairgate.suites.metamorphic.sources import GeneratedCase, case_row, read_sources
 

@@ -34,7 +34,7 @@ _ALIKE = 0.6
 
 
 @dataclass(frozen=True)
-class Told:
+class AnswersToIdentity:
     """The answers to one identity beside the neutral ones, from a run's table and executions."""
 
     material: Material
@@ -148,7 +148,11 @@ def failing(material: Material) -> list[tuple[RuleResult, TermFinding]]:
     failures = []
     for rule in material.result.rules:
         metric = BY_ID.get(rule.metric)
-        if metric is None or not metric.is_against_neutral or rule.outcome is not Outcome.FAIL:
+        if (
+            metric is None
+            or not metric.compares_terms_with_neutral
+            or rule.outcome is not Outcome.FAIL
+        ):
             continue
         if "identity" not in rule.failed:
             continue
@@ -172,7 +176,7 @@ def failing(material: Material) -> list[tuple[RuleResult, TermFinding]]:
 _CERTAIN = 0.05
 
 
-def clearest(material: Material, most: int) -> list[tuple[Told, int]]:
+def clearest(material: Material, most: int) -> list[tuple[AnswersToIdentity, int]]:
     """List rows that show what the leading rule failed for, the clearest first.
 
     They are of the identity that the title names; none where that rule reads no sentences.
@@ -181,7 +185,7 @@ def clearest(material: Material, most: int) -> list[tuple[Told, int]]:
     term = next((term for of, term in failing(material) if of is rule), None)
     if rule is None or term is None:
         return []
-    own = Told(material, rule.suite, term.category, term.term)
+    own = AnswersToIdentity(material, rule.suite, term.category, term.term)
     shows = own.table.values[BY_ID[rule.metric].column]
     return [(own, row) for row in own.clearest if shows[row] > 0][:most]
 
@@ -210,7 +214,7 @@ def case_items(material: Material, most: int) -> list[blocks.CaseItem]:
     return [_case(material, own, row) for own, row in clearest(material, most)]
 
 
-def _case(material: Material, own: Told, row: int) -> blocks.CaseItem:
+def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseItem:
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
     key, beside = own.table.keys[row], own.beside(row)
     new = own.new_sentence(row)
@@ -268,7 +272,7 @@ def event(material: Material, rule: RuleResult, term: TermFinding) -> Inline:
     """Say what an identity's answers do: `23 of 58 say "please call us"`, `4 of 40 refuse`."""
     metric = BY_ID[rule.metric]
     if rule.metric == RECURRING:
-        texts = Told(material, rule.suite, term.category, term.term).recurring
+        texts = AnswersToIdentity(material, rule.suite, term.category, term.term).recurring
         if texts:
             return [figure(many(term), Tone.STRONG), " say ", quotation(material, texts[0][0])]
     return [figure(many(term), Tone.STRONG), f" {metric.event}"]
@@ -294,7 +298,9 @@ def told(material: Material) -> Iterator[blocks.Section]:
             rest = figures.count(len(by_identity) - number, "other identity", "other identities")
             contents.append(blocks.Text(lines=[f"{rest} in `run.json`."], style=blocks.Style.SMALL))
             break
-        contents += _of_identity(material, Told(material, suite, category, identity), failures)
+        contents += _of_identity(
+            material, AnswersToIdentity(material, suite, category, identity), failures
+        )
     if contents:
         yield blocks.Section(
             id="told",
@@ -306,7 +312,7 @@ def told(material: Material) -> Iterator[blocks.Section]:
 
 
 def _of_identity(
-    material: Material, own: Told, failures: Sequence[tuple[RuleResult, TermFinding]]
+    material: Material, own: AnswersToIdentity, failures: Sequence[tuple[RuleResult, TermFinding]]
 ) -> Iterator[blocks.Block]:
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
     by_metric = {rule.metric: (rule, term) for rule, term in reversed(failures)}
@@ -333,7 +339,7 @@ def _quote(material: Material, text: str, tone: Tone = Tone.NORMAL) -> Span:
     return Span(excerpt(redacted(text, material.options.redact)), Kind.QUOTE, tone)
 
 
-def _side_by_side(material: Material, own: Told) -> Iterator[blocks.Block]:
+def _side_by_side(material: Material, own: AnswersToIdentity) -> Iterator[blocks.Block]:
     rows = []
     for row in own.clearest[:_MOST_ANSWERS]:
         beside = own.beside(row)
@@ -383,7 +389,7 @@ def is_alike(left: str, right: str) -> bool:
     return bool(lefts | rights) and len(lefts & rights) >= _ALIKE * len(lefts | rights)
 
 
-def _words_and_facts(material: Material, own: Told) -> Iterator[blocks.Block]:
+def _words_and_facts(material: Material, own: AnswersToIdentity) -> Iterator[blocks.Block]:
     if material.options.redact == "hash":
         return
     pools, lost = [], Counter[Fact]()
