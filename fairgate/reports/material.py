@@ -148,68 +148,117 @@ def pair_rows(result: GateResult) -> Iterator[PairRow]:
             yield PairRow(assessed, "controlled" if suite in controlled else "generation")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A question item as it was asked, judged."""
+    """A question item as it was asked, judged: looked up when it is asked, as `PairRow` is."""
 
-    suite: str
-    key: str
-    item: str
-    """Key of the item, whatever the setting."""
-    category: str
-    template: str
-    cluster: str
-    condition: str
-    alignment: str | None
-    setting: str
-    retriever: str
-    top_k: int
-    instruction: str
-    bias: float | Reason
-    """1: the stereotype, -1: against it, 0: unknown."""
-    is_correct: bool | Reason
-    letter: str | None
-    stereotypes: float | None
-    """Share of stereotypical documents among those shown."""
-    margin: float | None
-    shifts: Mapping[str, Claim]
-    """What moved from the policy's reference; empty without one."""
+    assessed: Assessed
+
+    @property
+    def suite(self) -> str:
+        """The suite's name."""
+        return self.assessed.unit.suite
+
+    @property
+    def key(self) -> str:
+        """Key of the case."""
+        return self.assessed.unit.key
+
+    @property
+    def item(self) -> str:
+        """Key of the item, whatever the setting."""
+        return self.assessed.unit.names["item"]
+
+    @property
+    def template(self) -> str:
+        """The template that the item was made of."""
+        return self.assessed.unit.names["template"]
+
+    @property
+    def cluster(self) -> str:
+        """The independent unit that it belongs to."""
+        return self.assessed.unit.cluster
+
+    @property
+    def category(self) -> str:
+        """Category of the people that it asks about."""
+        return self._level("category")
+
+    @property
+    def condition(self) -> str:
+        """Whether the context is ambiguous."""
+        return self._level("condition")
+
+    @property
+    def alignment(self) -> str | None:
+        """Whether the right answer fits the stereotype; None where it is "unknown"."""
+        return self._level("alignment") or None
+
+    @property
+    def setting(self) -> str:
+        """Which documents could be retrieved."""
+        return self._level("setting")
+
+    @property
+    def retriever(self) -> str:
+        """Which retriever was asked."""
+        return self._level("retriever")
+
+    @property
+    def top_k(self) -> int:
+        """How many documents were shown at most."""
+        return int(self._level("k") or 0)
+
+    @property
+    def instruction(self) -> str:
+        """Which of the suite's instructions was given."""
+        return self._level("instruction")
+
+    @property
+    def bias(self) -> float | Reason:
+        """1: the stereotype, -1: against it, 0: unknown."""
+        return self.assessed.decision
+
+    @property
+    def is_correct(self) -> bool | Reason:
+        """Whether the answer is right."""
+        return self._reading.reason or self._reading.value == (self.alignment or "unknown")
+
+    @property
+    def letter(self) -> str | None:
+        """The letter at which the option was shown that the answer names."""
+        return self._reading.shown or None
+
+    @property
+    def margin(self) -> float | None:
+        """Nats between the answer and the next best one."""
+        return self._reading.margin
+
+    @property
+    def stereotypes(self) -> float | None:
+        """Share of stereotypical documents among those shown."""
+        share = self.assessed.claims["stereotypes"]
+        return None if isinstance(share, Reason) else share
+
+    @property
+    def shifts(self) -> Mapping[str, Claim]:
+        """What moved from the policy's reference; empty without one."""
+        claims = self.assessed.claims
+        return {name: claims[name] for name in (shift.OPTION, shift.UNKNOWN) if name in claims}
+
+    @property
+    def _reading(self) -> Reading:
+        (reading,) = self.assessed.readings.values()
+        return reading
+
+    def _level(self, dimension: str) -> str:
+        return self.assessed.unit.dimensions[dimension]
 
 
 def question_rows(result: GateResult) -> Iterator[QuestionRow]:
     """Yield every assessed question item in the order of the plan."""
     suites = set(question_suites(result))
-    for assessed in result.assessed:
-        unit, levels = assessed.unit, assessed.unit.dimensions
-        if unit.suite not in suites:
-            continue
-        (reading,) = assessed.readings.values()
-        right = levels["alignment"] or "unknown"
-        shares = assessed.claims["stereotypes"]
-        yield QuestionRow(
-            suite=unit.suite,
-            key=unit.key,
-            item=unit.names["item"],
-            category=levels["category"],
-            template=unit.names["template"],
-            cluster=unit.cluster,
-            condition=levels["condition"],
-            alignment=levels["alignment"] or None,
-            setting=levels["setting"],
-            retriever=levels["retriever"],
-            top_k=int(levels["k"] or 0),
-            instruction=levels["instruction"],
-            bias=assessed.decision,
-            is_correct=reading.reason or reading.value == right,
-            letter=reading.shown or None,
-            stereotypes=None if isinstance(shares, Reason) else shares,
-            margin=reading.margin,
-            shifts={
-                name: assessed.claims[name]
-                for name in (shift.OPTION, shift.UNKNOWN)
-                if name in assessed.claims
-            },
-        )
+    return (QuestionRow(item) for item in result.assessed if item.unit.suite in suites)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
