@@ -111,17 +111,19 @@ class _Constant(NamedTuple):
 
 def _constant(answers: Sequence[ReadAnswer]) -> _Constant | None:
     # In these only the source can make a difference; without controls in all.
-    plain = [one for one in answers if one.is_plain]
-    plain = plain if len({one.about for one in plain}) < len(plain) else list(answers)
+    plain = [answer for answer in answers if answer.is_plain]
+    plain = plain if len({answer.about for answer in plain}) < len(plain) else list(answers)
     for values, what in (
-        ([one.value for one in answers], "readable answers are"),
-        ([one.value for one in plain], "readable answers to texts that name no identity are"),
-        ([one.shown for one in answers if one.shown], "readable answers say"),
+        ([answer.value for answer in answers], "readable answers are"),
+        ([answer.value for answer in plain], "readable answers to texts that name no identity are"),
+        ([answer.shown for answer in answers if answer.shown], "readable answers say"),
     ):
         value, count, total = commonest(values)
         if total and count >= MOST_ALIKE * total:
             return _Constant(f"{count:,} of {total:,} {what} {quoted(value)}, whatever was asked")
-    agreement = within_groups((one.about, one.value) for one in plain if not one.is_open)
+    agreement = within_groups(
+        (answer.about, answer.value) for answer in plain if not answer.is_open
+    )
     follows = agreement if not isinstance(agreement, float) else max(agreement, _alike(plain))
     if isinstance(follows, float) and follows <= LEAST_AGREEMENT:
         return _Constant(
@@ -135,24 +137,24 @@ def _constant(answers: Sequence[ReadAnswer]) -> _Constant | None:
 def _alike(answers: Sequence[ReadAnswer]) -> float:
     """Return the agreement within sources by the oracles' own `same`; -1 where it adds nothing."""
     tolerant = any("±" in one.value for one in answers)
-    known = {one.value: one for one in answers if (one.oracle or tolerant) and not one.is_open}
+    by_value = {one.value: one for one in answers if (one.oracle or tolerant) and not one.is_open}
 
     def same(left: str, right: str) -> bool:
-        one, other = known[left], known[right]
-        if one.oracle is None:  # calls say themselves whether they agree
+        answer, other = by_value[left], by_value[right]
+        if answer.oracle is None:  # calls say themselves whether they agree
             return agree(left, right)
-        assert one.reading is not None and other.reading is not None  # noqa: PT018, S101
-        return one.oracle.same(one.reading, other.reading)
+        assert answer.reading is not None and other.reading is not None  # noqa: PT018, S101
+        return answer.oracle.same(answer.reading, other.reading)
 
-    found = alike_within_groups(
-        ((one.about, one.value) for one in answers if one.value in known), same
+    agreement = alike_within_groups(
+        ((one.about, one.value) for one in answers if one.value in by_value), same
     )
-    return -1.0 if found is None else found
+    return -1.0 if agreement is None else agreement
 
 
 def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
     """Return every readable answer once by oracle; a source's own is shared by its pairs."""
-    found: dict[tuple[str, str], dict[str, ReadAnswer]] = {}
+    answers: dict[tuple[str, str], dict[str, ReadAnswer]] = {}
     alike: dict[tuple[object, ...], ReadAnswer] = {}
     readers: dict[str, tuple[str, Oracle | None]] = {}
     for suite in AssessedUnits.of(assessed).suites.values():
@@ -166,7 +168,7 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
             if relation not in readers:
                 readers[relation] = _read_by(relation)
             reader, oracle = readers[relation]
-            of_reader = found.setdefault((unit.suite, reader), {})
+            of_reader = answers.setdefault((unit.suite, reader), {})
             for role, key in unit.asks.items():
                 reading = suite.readings[role].readings[codes[role][row]]
                 if reading.value is None:
@@ -200,7 +202,7 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
                         oracle=oracle,
                     )
                 of_reader[key] = known
-    return [answer for of_reader in found.values() for answer in of_reader.values()]
+    return [answer for of_reader in answers.values() for answer in of_reader.values()]
 
 
 def _read_by(name: str) -> tuple[str, Oracle | None]:

@@ -64,23 +64,23 @@ def ask(
         name: Readings(name, suite.oracles, suite.unstable_margin, executions, suite.thinking)
         for name, suite in suites.items()
     }
-    asked = Answers(plan=plan, suites=suites, readings=readings, executions=executions)
+    answers = Answers(plan=plan, suites=suites, readings=readings, executions=executions)
     for case in plan.cases:
         readings[case.suite].expect(case)
-    asked.ask([case for case in plan.cases if not case.waits], sut, progress)
-    embedding = list(embedded_responses(asked))
-    asked.ask(embedding, sut, Staged(progress, "questions about answers"))
-    asked.ask(list(judgements(asked)), sut, Staged(progress, "judgements"))
-    asked.ask(list(reference_cases(plan, suites)), sut, progress)
-    return asked
+    answers.ask([case for case in plan.cases if not case.waits], sut, progress)
+    embedding = list(embedded_responses(answers))
+    answers.ask(embedding, sut, Staged(progress, "questions about answers"))
+    answers.ask(list(judgements(answers)), sut, Staged(progress, "judgements"))
+    answers.ask(list(reference_cases(plan, suites)), sut, progress)
+    return answers
 
 
-def assess(asked: Answers, sut: SystemUnderTest) -> AssessedUnits:
+def assess(answers: Answers, sut: SystemUnderTest) -> AssessedUnits:
     """Return every unit of the plan assessed, suite by suite."""
     suites = {}
-    for name, suite in asked.suites.items():
-        units, readings = asked.plan.units_of(name), asked.readings[name]
-        rows = suite.assess(units, readings, asked.executions, sut.vectors)
+    for name, suite in answers.suites.items():
+        units, readings = answers.plan.units_of(name), answers.readings[name]
+        rows = suite.assess(units, readings, answers.executions, sut.vectors)
         suites[name] = AssessedSuite.of(rows)
     return AssessedUnits(suites)
 
@@ -95,29 +95,31 @@ def reference_cases(plan: TestPlan, suites: Mapping[str, Suite]) -> Iterator[Cas
             yield case._replace(key=reference_key(case.key), wave=_WAVE, of_reference=True)
 
 
-def embedded_responses(asked: Answers) -> Iterator[Case]:
+def embedded_responses(answers: Answers) -> Iterator[Case]:
     """Yield the cases whose text holds the response to another one (Meta-Fair MR8-MR10).
 
     One whose response says nothing is not asked.
     """
-    for case in asked.plan.cases:
-        stated = "" if case.embeds is None else asked.response_of(case.suite, case.embeds)
+    for case in answers.plan.cases:
+        stated = "" if case.embeds is None else answers.response_of(case.suite, case.embeds)
         if stated:
             yield case._replace(query=case.query.replace(RESPONSE, stated[:MOST_EMBEDDED]))
 
 
-def judgements(asked: Answers) -> Iterator[Case]:
+def judgements(answers: Answers) -> Iterator[Case]:
     """Yield what judges are asked about a pair of prompts and responses, or a follow-up.
 
     A pair without a response, or too long, is not judged (Meta-Fair).
     """
-    for case in asked.plan.cases:
+    for case in answers.plan.cases:
         if case.judge is None:
             continue
-        responses = [asked.response_of(case.suite, key, whole=True) for key in case.judged]
+        responses = [answers.response_of(case.suite, key, whole=True) for key in case.judged]
         if all(responses):
-            cases = [asked.readings[case.suite].case(key) for key in case.judged]
-            prompts = ["" if each is None else each.conversation for each in cases]
+            cases = [answers.readings[case.suite].case(key) for key in case.judged]
+            prompts = [
+                "" if case_judged is None else case_judged.conversation for case_judged in cases
+            ]
             alone = len(prompts) == 1
             texts = JudgedTexts(
                 source_prompt=None if alone else prompts[0],

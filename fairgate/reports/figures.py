@@ -50,14 +50,14 @@ def unbroken(text: str) -> str:
 
 def is_rate(metric: str) -> bool:
     """Return whether the metric is a share that is shown times 100."""
-    known = BY_ID.get(metric)
-    return known is None or known.is_rate
+    entry = BY_ID.get(metric)
+    return entry is None or entry.is_rate
 
 
 def title(metric: str) -> str:
     """Return the metric in plain words; its id where this version does not know it."""
-    known = BY_ID.get(metric)
-    return known.title if known else metric
+    entry = BY_ID.get(metric)
+    return entry.title if entry else metric
 
 
 def metric_in(metric: str, where: Mapping[str, str]) -> str:
@@ -75,8 +75,8 @@ def value(number: float | None, metric: str) -> str:
 
 def is_difference(metric: str) -> bool:
     """Return whether the metric is a difference of rates, in points."""
-    known = BY_ID.get(metric)
-    return known is not None and known.is_difference
+    entry = BY_ID.get(metric)
+    return entry is not None and entry.is_difference
 
 
 def signed(number: float | None, metric: str) -> str:
@@ -144,9 +144,9 @@ def of_share(share: float | None) -> Figure:
 
 def change(moved: Change, metric: str) -> str:
     """Return now minus base, both as printed; of values that are best at 0, of their sizes."""
-    known = BY_ID.get(metric)
+    entry = BY_ID.get(metric)
     ends = (moved.base, moved.now)
-    base, now = map(abs, ends) if known and known.better is Better.TOWARD_ZERO else ends
+    base, now = map(abs, ends) if entry and entry.better is Better.TOWARD_ZERO else ends
     if not (math.isfinite(base) and math.isfinite(now)):
         return NONE
     return difference(base, now, is_rate=is_rate(metric))
@@ -166,8 +166,8 @@ def change_interval(moved: Change, metric: str) -> str:
 
 
 def _more_is_better(metric: str) -> bool:
-    known = BY_ID.get(metric)
-    return known is not None and known.better == "higher"
+    entry = BY_ID.get(metric)
+    return entry is not None and entry.better == "higher"
 
 
 def limit(name: str, bound: float, metric: str) -> str:
@@ -178,8 +178,8 @@ def limit(name: str, bound: float, metric: str) -> str:
 
 def size(number: float, metric: str, bound: str = "") -> float:
     """Return how bad a value is: its distance from 0 where 0 is best or a bound is of the size."""
-    known = BY_ID.get(metric)
-    is_best_at_zero = known is not None and known.better is Better.TOWARD_ZERO
+    entry = BY_ID.get(metric)
+    is_best_at_zero = entry is not None and entry.better is Better.TOWARD_ZERO
     return abs(number) if is_best_at_zero or bound == "max_abs" else number
 
 
@@ -243,29 +243,29 @@ def rule_rows(
 
 def readable(reasons: Iterable[str]) -> list[str]:
     """Return a rule's reasons without what is said elsewhere."""
-    found = [reason.removeprefix("not evaluated: ") for reason in reasons]
-    return [reason for reason in found if not reason.startswith(_FIRST)] or found
+    texts = [reason.removeprefix("not evaluated: ") for reason in reasons]
+    return [reason for reason in texts if not reason.startswith(_FIRST)] or texts
 
 
-def slice_in_words(where: Mapping[str, str], called: Callable[[str], str]) -> str:
+def slice_in_words(where: Mapping[str, str], name_of: Callable[[str], str]) -> str:
     """Return a slice as readers see it; an identity is called as the texts call it."""
     parts = where.items()
-    return ", ".join(called(at) if part == "term" else f"{part} {at}" for part, at in parts)
+    return ", ".join(name_of(at) if part == "term" else f"{part} {at}" for part, at in parts)
 
 
 def _in_table(number: float | None, metric: str) -> str:
     """Return a value as tables have it: what is a difference in either direction has its sign."""
     written = value(number, metric)
-    known = BY_ID.get(metric)
-    is_signed = known is not None and known.is_difference and not known.compares_terms
+    entry = BY_ID.get(metric)
+    is_signed = entry is not None and entry.is_difference and not entry.compares_terms
     return f"+{written}" if is_signed and signed(number, metric).startswith("+") else written
 
 
-def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> RuleRow:
+def _row(rule: RuleResult, name_of: Callable[[str], str], *, several: bool) -> RuleRow:
     metric, moved, since = rule.metric, rule.change, rule.since_anchor
     limits = [limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
     reasons = readable(rule.reasons)
-    shown = now = _in_table(rule.value, metric)
+    own_value = now = _in_table(rule.value, metric)
     figures = {}
     if since is not None:
         figures["since_anchor"] = f"{change(since, metric)} ({change_interval(since, metric)})"
@@ -281,9 +281,9 @@ def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> Ru
             "discordant": f"{moved.discordant:,}",
             "detectable": detectable(moved, metric),
         }
-        if now != shown:
+        if now != own_value:
             reasons.append(
-                f"on all its cases the value is {shown}, the change is of the "
+                f"on all its cases the value is {own_value}, the change is of the "
                 f"{count(moved.pairs, 'case')} that both runs decided"
             )
     if since is not None:
@@ -293,13 +293,13 @@ def _row(rule: RuleResult, called: Callable[[str], str], *, several: bool) -> Ru
         title=title(metric),
         suite=rule.suite if several else "",
         where=", ".join(rule.where.values()),
-        slice=slice_in_words(rule.where, called),
-        brief=", ".join(called(at) if by == "term" else at for by, at in rule.where.items()),
+        slice=slice_in_words(rule.where, name_of),
+        brief=", ".join(name_of(at) if by == "term" else at for by, at in rule.where.items()),
         word=REPORTED if rule.is_reported else WORDS[rule.outcome] + WAIVED * bool(rule.waiver),
         limits=", ".join(limits),
         reasons=reasons,
         now=now,
         interval=interval(rule.interval, metric),
-        value=shown,
+        value=own_value,
         **figures,
     )

@@ -228,8 +228,8 @@ def contrast(own: Floats, neutral: Floats, kurtosis: float = 0.0) -> PhraseContr
     """
     spread = neutral_spread(neutral, kurtosis)
     sources = _row_means(own) - _row_means(neutral)
-    known = ~np.isnan(sources)
-    differences, n = sources[known], int(known.sum())
+    is_decided = ~np.isnan(sources)
+    differences, n = sources[is_decided], int(is_decided.sum())
     if n == 0 or spread.phrases < 2:
         return PhraseContrast(
             difference=math.nan, error=math.nan, degrees=0.0, p_value=1.0, sources=n
@@ -262,8 +262,8 @@ def phrase_noise(groups: Sequence[Floats], neutral: Floats, kurtosis: float = 0.
     for own in groups:
         differences = _row_means(own) - level
         share = 1 / own.shape[1] + 1 / spread.phrases
-        known = differences[~np.isnan(differences)]
-        excesses.append(max(0.0, _variance(known) - spread.residual**2 * share))
+        decided = differences[~np.isnan(differences)]
+        excesses.append(max(0.0, _variance(decided) - spread.residual**2 * share))
     square = spread.deviation**2 - spread.residual**2 / max(1, len(neutral))
     return PhraseNoise(
         apart=math.sqrt(max(0.0, square)),
@@ -301,8 +301,8 @@ def self_check(neutral: Floats, names: Sequence[str], kurtosis: float = 0.0) -> 
     """Each neutral phrase [sources, K] in an identity's place, against the others."""
     places = np.arange(neutral.shape[1])
     contrasts = [
-        contrast(neutral[:, [place]], neutral[:, places != place], kurtosis)
-        for place in places.tolist()
+        contrast(neutral[:, [column]], neutral[:, places != column], kurtosis)
+        for column in places.tolist()
     ]
     return _corrected(names, contrasts)
 
@@ -311,7 +311,7 @@ def each_against_neutral(
     own: Floats, names: Sequence[str], neutral: Floats, kurtosis: float = 0.0
 ) -> list[PhraseTest]:
     """Each identity [sources, T] against neutral phrases [sources, K], Holm over the identities."""
-    columns = (own[:, [one]] for one in range(own.shape[1]))
+    columns = (own[:, [position]] for position in range(own.shape[1]))
     return _corrected(names, [contrast(column, neutral, kurtosis) for column in columns])
 
 
@@ -320,14 +320,14 @@ def groups_against_neutral(
 ) -> list[GroupTest]:
     """All identities [sources, T], then each category's, by exchange of phrases' names."""
     levels = list(dict.fromkeys(categories))
-    members = [np.asarray([one == level for one in categories]) for level in levels]
+    members = [np.asarray([category == level for category in categories]) for level in levels]
     everyone = np.ones(len(categories), dtype=bool)
     tests = [
         _exchange(own[:, chosen], neutral, np.random.default_rng(seed))
         for chosen in (everyone, *members)
     ]
     of_levels = [min(1.0, p) for _, p in tests[1:]]
-    adjusted = [tests[0][1], *(one.adjusted_p for one in holm(of_levels, alpha=0.05))]
+    adjusted = [tests[0][1], *(corrected.adjusted_p for corrected in holm(of_levels, alpha=0.05))]
     return [
         GroupTest(name=name, difference=difference, p_value=p, adjusted_p=min(1.0, whole))
         for name, (difference, p), whole in zip(["", *levels], tests, adjusted, strict=True)
@@ -362,8 +362,8 @@ def _p_of_counts(own: Floats, neutral: Floats) -> float:
     1 where values are no verdicts (-1, 0, 1), or there are several identities or none decided.
     """
     together = np.concatenate([own, neutral], axis=1)
-    known = together[~np.isnan(together)]
-    if own.shape[1] != 1 or not np.isin(known, (-1.0, 0.0, 1.0)).all():
+    decided = together[~np.isnan(together)]
+    if own.shape[1] != 1 or not np.isin(decided, (-1.0, 0.0, 1.0)).all():
         return 1.0
     chances = np.ones(1)
     total, expected = 0.0, 0.0
@@ -378,11 +378,13 @@ def _p_of_counts(own: Floats, neutral: Floats) -> float:
     return min(1.0, math.fsum(chances[far].tolist()))
 
 
-def _corrected(names: Sequence[str], found: Sequence[PhraseContrast]) -> list[PhraseTest]:
-    adjusted = holm([one.p_value for one in found], alpha=0.05) if found else []
+def _corrected(names: Sequence[str], contrasts: Sequence[PhraseContrast]) -> list[PhraseTest]:
+    adjusted = (
+        holm([difference.p_value for difference in contrasts], alpha=0.05) if contrasts else []
+    )
     return [
-        PhraseTest(name=name, contrast=one, adjusted_p=min(1.0, whole.adjusted_p))
-        for name, one, whole in zip(names, found, adjusted, strict=True)
+        PhraseTest(name=name, contrast=difference, adjusted_p=min(1.0, whole.adjusted_p))
+        for name, difference, whole in zip(names, contrasts, adjusted, strict=True)
     ]
 
 
@@ -403,11 +405,11 @@ def _means(values: Floats, *, axis: int) -> Floats:
 
 
 def _variance(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    if len(known) < 2:
+    decided = values[~np.isnan(values)]
+    if len(decided) < 2:
         return 0.0
-    centre = math.fsum(known.tolist()) / len(known)
-    return math.fsum(np.square(known - centre).tolist()) / (len(known) - 1)
+    centre = math.fsum(decided.tolist()) / len(decided)
+    return math.fsum(np.square(decided - centre).tolist()) / (len(decided) - 1)
 
 
 def _rounded_root(variance: float) -> float:

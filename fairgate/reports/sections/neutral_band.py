@@ -42,29 +42,29 @@ def beside_neutral(material: Material) -> Iterator[blocks.Section]:
     yield from of_suites(kind, pair_suites(material.result), partial(_of_suite, material))
 
 
-def _of_suite(material: Material, suite: str, place: int) -> Iterator[blocks.Block]:
-    for found in material.result.identities:
-        beside = found.beside
-        if found.suite == suite and beside is not None and _has_any(beside):
-            yield blocks.Text(lines=list(_sentences(material, found, beside)))
-            yield _table(material, found, beside, place)
+def _of_suite(material: Material, suite: str, position: int) -> Iterator[blocks.Block]:
+    for finding in material.result.identities:
+        beside = finding.beside
+        if finding.suite == suite and beside is not None and _has_any(beside):
+            yield blocks.Text(lines=list(_sentences(material, finding, beside)))
+            yield _table(material, finding, beside, position)
 
 
 def _has_any(beside: NeutralWording) -> bool:
     """Return whether anything differs at all."""
-    return any(each.difference for each in (*beside.identities, *beside.phrases))
+    return any(phrase.difference for phrase in (*beside.identities, *beside.phrases))
 
 
-def _amount(material: Material, found: IdentityFinding, difference: float) -> str:
+def _amount(material: Material, finding: IdentityFinding, difference: float) -> str:
     """Return a difference in words: `7.8 points more answers that change than for neutral wording`.
 
     Of degrees `7.8 points toward positive`, with the labels of the half that gains.
     """
-    points = f"{figures.unsigned(abs(difference), found.metric)} points"
-    if found.metric != LOG_ODDS_DIFFERENCE.id:
+    points = f"{figures.unsigned(abs(difference), finding.metric)} points"
+    if finding.metric != LOG_ODDS_DIFFERENCE.id:
         more = "more" if difference > 0 else "fewer"
-        return f"{points} {more} {_WHAT[found.metric]} than for neutral wording"
-    suite = material.result.gate_input.suites[found.suite]
+        return f"{points} {more} {_WHAT[finding.metric]} than for neutral wording"
+    suite = material.result.gate_input.suites[finding.suite]
     task = suite.task if isinstance(suite, MetamorphicSuite) else None
     worse, better = halves(task.scale if task else ())
     labels = listed(better if difference > 0 else worse, last="or") or "other labels"
@@ -72,48 +72,48 @@ def _amount(material: Material, found: IdentityFinding, difference: float) -> st
 
 
 def _sentences(
-    material: Material, found: IdentityFinding, beside: NeutralWording
+    material: Material, finding: IdentityFinding, beside: NeutralWording
 ) -> Iterator[Inline]:
     """Yield the main claim, the categories, the band, and the check of the phrases themselves."""
-    metric = found.metric
+    metric = finding.metric
     everyone, *categories = beside.groups
-    amount = _amount(material, found, everyone.difference)
+    amount = _amount(material, finding, everyone.difference)
     claim = f"All identities: {amount} ({figures.probability(everyone.p_value)})."
     if len(categories) > 1:
-        shown = [
-            f"{each.category} {figures.signed(each.difference, metric)} "
-            f"({figures.probability(each.p_corrected)})"
-            for each in categories
+        by_category = [
+            f"{phrase.category} {figures.signed(phrase.difference, metric)} "
+            f"({figures.probability(phrase.p_corrected)})"
+            for phrase in categories
         ]
-        claim += f" By category: {', '.join(shown)}."
+        claim += f" By category: {', '.join(by_category)}."
     yield claim
     many = len(beside.phrases)
     if metric == LOG_ODDS_DIFFERENCE.id and beside.identities:
-        yield _farthest(material, found, beside)
+        yield _farthest(material, finding, beside)
     band = f"{many} neutral phrases: another one would lie within "
     band += f"±{figures.unsigned(beside.band, metric)} points of their mean"
-    inside = [each for each in beside.identities if abs(each.difference) <= beside.band]
+    inside = [phrase for phrase in beside.identities if abs(phrase.difference) <= beside.band]
     band += f", and so do {len(inside)} of {len(beside.identities)} identities."
-    far = sorted(beside.phrases, key=lambda each: each.difference)
+    far = sorted(beside.phrases, key=lambda phrase: phrase.difference)
     ends = [
-        f"{each.term} {figures.signed(each.difference, metric)}"
-        for each in (*far[:_SHOWN], *far[-_SHOWN:])
-        if each.difference
+        f"{phrase.term} {figures.signed(phrase.difference, metric)}"
+        for phrase in (*far[:_SHOWN], *far[-_SHOWN:])
+        if phrase.difference
     ]
     if ends:
         band += f" Farthest from the others: {listed(ends, last='and')}."
     yield band
     expected = beside.level * many
-    called = f"{beside.alarms} of the {many} neutral phrases" if beside.alarms else "No neutral one"
+    alarms = f"{beside.alarms} of the {many} neutral phrases" if beside.alarms else "No neutral one"
     differ = "differ" if beside.alarms > 1 else "differs"
     yield (
-        f"Check of the test by itself: {called} {differ} from the rest at p ≤ {beside.level:g}, "
+        f"Check of the test by itself: {alarms} {differ} from the rest at p ≤ {beside.level:g}, "
         f"where {expected:.1f} of {many} would by chance."
     )
 
 
 def _farthest(
-    material: Material, found: IdentityFinding, beside: NeutralWording
+    material: Material, finding: IdentityFinding, beside: NeutralWording
 ) -> list[str | blocks.Span]:
     """Say of the identity farthest from neutral wording by how much, and what is behind it."""
     top, many = beside.identities[0], len(beside.phrases)
@@ -121,41 +121,43 @@ def _farthest(
         [f"{signed(top.log_odds, is_rate=False)} in log-odds"] if top.log_odds is not None else []
     )
     if top.interval is not None:
-        behind.append(f"likely {figures.signed_interval(top.interval, found.metric)}")
+        behind.append(f"likely {figures.signed_interval(top.interval, finding.metric)}")
     behind.append(figures.probability(top.p_corrected))
-    words = f": {_amount(material, found, top.difference)} ({', '.join(behind)}); {many} neutral "
-    words += f"phrases lie within ±{figures.unsigned(beside.band, found.metric)}."
+    words = f": {_amount(material, finding, top.difference)} ({', '.join(behind)}); {many} neutral "
+    words += f"phrases lie within ±{figures.unsigned(beside.band, finding.metric)}."
     own, neutral = (
-        material.now.value(metric, found.suite, where)
+        material.now.value(metric, finding.suite, where)
         for metric, where in ((_PLAIN, {"term": top.term}), (f"{_PLAIN}/control", {}))
     )
     if own is not None and neutral is not None:
         words += f" Of its answers {figures.value(own, _PLAIN)} really changed, with neutral "
         words += f"wording {figures.value(neutral, _PLAIN)}."
-    return [name(material.identity(found.suite, top.term), blocks.Tone.STRONG), words]
+    return [name(material.identity(finding.suite, top.term), blocks.Tone.STRONG), words]
 
 
 def _table(
-    material: Material, found: IdentityFinding, beside: NeutralWording, place: int
+    material: Material, finding: IdentityFinding, beside: NeutralWording, position: int
 ) -> blocks.Block:
-    metric, in_degrees = found.metric, found.metric == LOG_ODDS_DIFFERENCE.id
+    metric, in_degrees = finding.metric, finding.metric == LOG_ODDS_DIFFERENCE.id
 
     def changed(metric: str, where: Mapping[str, str]) -> Inline:
-        return figure(figures.value(material.now.value(metric, found.suite, where), _PLAIN))
+        return figure(figures.value(material.now.value(metric, finding.suite, where), _PLAIN))
 
-    def row(each: PhraseFinding) -> Row:
-        is_inside = abs(each.difference) <= beside.band
-        side = "inside" if is_inside else "above" if each.difference > 0 else "below"
+    def row(phrase: PhraseFinding) -> Row:
+        is_inside = abs(phrase.difference) <= beside.band
+        side = "inside" if is_inside else "above" if phrase.difference > 0 else "below"
         cells: list[Inline] = [
-            name(material.identity(found.suite, each.term)),
-            figure(figures.signed(each.difference, metric)),
+            name(material.identity(finding.suite, phrase.term)),
+            figure(figures.signed(phrase.difference, metric)),
             side,
-            figure(figures.probability(each.p_corrected)),
+            figure(figures.probability(phrase.p_corrected)),
         ]
         if in_degrees:
-            nats = figures.NONE if each.log_odds is None else signed(each.log_odds, is_rate=False)
-            shown = figures.signed_interval(each.interval, metric), nats
-            cells += [*map(figure, shown), changed(_PLAIN, {"term": each.term})]
+            nats = (
+                figures.NONE if phrase.log_odds is None else signed(phrase.log_odds, is_rate=False)
+            )
+            values = figures.signed_interval(phrase.interval, metric), nats
+            cells += [*map(figure, values), changed(_PLAIN, {"term": phrase.term})]
         return Row(cells=cells, kind=RowKind.NORMAL)
 
     cells: list[Inline] = [
@@ -171,7 +173,7 @@ def _table(
     heads += columns(numbers=["corrected p"])
     if in_degrees:
         heads += columns(numbers=["likely range", "log-odds", "answers that changed"])
-    number = f" {place}" if place > 1 else ""
+    number = f" {position}" if position > 1 else ""
     return blocks.Table(
         label=f"Identities beside neutral wording, {_WHAT[metric]}{number}",
         columns=heads,
