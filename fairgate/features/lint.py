@@ -135,12 +135,12 @@ Mentions = Sequence[Mention]
 
 def tokens(text: str) -> list[Token]:
     """Return the words and signs of a text, in order; "isn't" is "is" and "not"."""
-    found: list[Token] = []
+    words_and_signs: list[Token] = []
     starts = True
     for sign in pieces(uncontracted(text)):
-        found.append(Token(sign, starts))
+        words_and_signs.append(Token(sign, starts))
         starts = sign in _SENTENCE_END or (starts and not sign[0].isalnum())
-    return found
+    return words_and_signs
 
 
 def _wordings(value: AttributeValue) -> Iterator[tuple[str, Manner, str, bool | None]]:
@@ -158,12 +158,12 @@ def _wordings(value: AttributeValue) -> Iterator[tuple[str, Manner, str, bool | 
             clauses.append((wording.clause, wording.clause_plural))
         if wording.gerund:
             yield wording.gerund, manner, "G", None
-        for one, several in clauses:
-            yield one, manner, "C", False
+        for clause, several in clauses:
+            yield clause, manner, "C", False
             yield several, manner, "C", True
         if manner is Manner.NEGATED:
             continue
-        denials = [denial for one, _ in clauses if (denial := negated_clause(one))]
+        denials = [denial for clause, _ in clauses if (denial := negated_clause(clause))]
         for denial in denials:
             yield denial, Manner.NEGATED, "C", False
             if of_several := plural_clause(denial):
@@ -238,13 +238,13 @@ class PairLinter:
     def _read(self, row: Sequence[Token], heads: frozenset[str] = frozenset()) -> _Reading:
         """Split a text into ordinary words and patterns; `heads` stand in for attributes' nouns."""
         reading = _Reading()
-        gap, place = "", 0
-        while place < len(row):
-            token = row[place]
-            found = self._mention(row, place)
-            if found is not None:
-                reading.mentions.append(found[0])
-                gap += found[0].part
+        gap, position = "", 0
+        while position < len(row):
+            token = row[position]
+            mention_and_length = self._mention(row, position)
+            if mention_and_length is not None:
+                reading.mentions.append(mention_and_length[0])
+                gap += mention_and_length[0].part
             elif token.lower in _GLUE:
                 gap += _GLUE[token.lower]
             elif token.lower in heads:
@@ -253,14 +253,14 @@ class PairLinter:
                 reading.words.append(token)
                 reading.gaps.append(gap)
                 gap = ""
-            place += found[1] if found else 1
+            position += mention_and_length[1] if mention_and_length else 1
         reading.gaps.append(gap)
         return reading
 
-    def _mention(self, row: Sequence[Token], place: int) -> tuple[Mention, int] | None:
+    def _mention(self, row: Sequence[Token], position: int) -> tuple[Mention, int] | None:
         """Return the mention that stands at a place and its number of words; None without one."""
-        for parts, mention in self._by_first.get(row[place].lower, ()):
-            here = row[place : place + len(parts)]
+        for parts, mention in self._by_first.get(row[position].lower, ()):
+            here = row[position : position + len(parts)]
             if [token.lower for token in here] == [part.lower() for part in parts]:
                 right = all(
                     token.text == part
@@ -324,15 +324,15 @@ def _mention_faults(kind: EditKind, before: Mentions, after: Mentions) -> Iterat
             yield f"{len(removed)} attributes are taken away and {len(added)} added, not one {done}"
 
 
-def _difference(one: Mentions, other: Mentions) -> list[Mention]:
+def _difference(mentions: Mentions, other: Mentions) -> list[Mention]:
     left = Counter(mention.key for mention in other)
-    found = []
-    for mention in one:
+    missing = []
+    for mention in mentions:
         if left[mention.key]:
             left[mention.key] -= 1
         else:
-            found.append(mention)
-    return found
+            missing.append(mention)
+    return missing
 
 
 def _distinct(mentions: Mentions) -> list[Mention]:
@@ -412,20 +412,20 @@ class Walk:
     def __post_init__(self) -> None:
         """Walk as far as the texts are one another's but for the edit."""
         n = m = 0
-        one, other = self.before, self.after
+        before, after = self.before, self.after
         forms = _both_numbers(self.old, self.new)
         if self._are_full_names():
             forms += [(self.old[:1], self.new[:1]), (self.old[1:], self.new[1:])]
-        while n < len(one) or m < len(other):
-            form = next((f for f in forms if _at(one, n, f[0]) and _at(other, m, f[1])), None)
-            if form is not None and (form[1] or not _at(other, m, form[0])):
+        while n < len(before) or m < len(after):
+            form = next((f for f in forms if _at(before, n, f[0]) and _at(after, m, f[1])), None)
+            if form is not None and (form[1] or not _at(after, m, form[0])):
                 self.places.append(n)
                 self._spell(m, form)
                 n, m = n + len(form[0]), m + len(form[1])
                 continue
-            if n >= len(one) or m >= len(other) or not self._same(n, m):
+            if n >= len(before) or m >= len(after) or not self._same(n, m):
                 return
-            if any(_at(one, n, f[0]) and f[0] for f in forms):
+            if any(_at(before, n, f[0]) and f[0] for f in forms):
                 self.left.append(n)
             n, m = n + 1, m + 1
         self.complete = bool(self.places)
@@ -472,20 +472,20 @@ class Walk:
         counted = any("they" in change for change in self.pronouns)
         return counted and (plural_verb(was) == now or plural_verb(now) == was)
 
-    def next_word(self, place: int) -> str:
+    def next_word(self, position: int) -> str:
         """Return the word behind an occurrence of the edited words in the source, singular."""
-        place += len(self.old)
-        word = self.before[place].folded if place < len(self.before) else "."
+        position += len(self.old)
+        word = self.before[position].folded if position < len(self.before) else "."
         return word.removesuffix("s") if len(word) > 3 else word
 
-    def words_before(self, place: int) -> _Words:
+    def words_before(self, position: int) -> _Words:
         """Return the two words before a place of the source, fewer at its beginning."""
-        return tuple(token.folded for token in self.before[max(0, place - 2) : place])
+        return tuple(token.folded for token in self.before[max(0, position - 2) : position])
 
     @property
     def follows_a_form_of_be(self) -> bool:
         """Whether the words stand where "not" denies an attribute: "is not Catholic"."""
-        return all(self.words_before(place)[-1:] in _FORMS_OF_BE for place in self.places)
+        return all(self.words_before(position)[-1:] in _FORMS_OF_BE for position in self.places)
 
     @property
     def names(self) -> bool:
@@ -495,11 +495,11 @@ class Walk:
         capitals = all(word[:1].isupper() for word in spelt)
         return capitals and not any(map(self._in_phrase, self.places))
 
-    def _in_phrase(self, place: int) -> bool:
+    def _in_phrase(self, position: int) -> bool:
         """Whether a determiner stands before the words, and a word that may be a noun behind."""
-        for token in self.before[max(0, place - LONGEST) : place][::-1]:
+        for token in self.before[max(0, position - LONGEST) : position][::-1]:
             if token.folded in _DETERMINERS:
-                return _content(self.next_word(place))
+                return _content(self.next_word(position))
             if not _content(token.folded):
                 return False
         return False
@@ -513,8 +513,8 @@ def _content(word: str) -> bool:
     return word[:1].isalnum() and word not in FUNCTION_WORDS
 
 
-def _at(row: Sequence[Token], place: int, words: _Words) -> bool:
-    return tuple(token.folded for token in row[place : place + len(words)]) == words
+def _at(row: Sequence[Token], position: int, words: _Words) -> bool:
+    return tuple(token.folded for token in row[position : position + len(words)]) == words
 
 
 def _both_numbers(old: _Words, new: _Words) -> list[tuple[_Words, _Words]]:
@@ -538,8 +538,8 @@ def walk_of(kind: EditKind, before: Sequence[Token], after: Sequence[Token]) -> 
     ):
         first += 1
     shapes = sorted(product(range(1, LONGEST + 1), range(LONGEST + 2)), key=sum)
-    for taken, given in shapes:
-        old, new = tuple(was[first : first + taken]), tuple(now[first : first + given])
+    for taken, added in shapes:
+        old, new = tuple(was[first : first + taken]), tuple(now[first : first + added])
         allowed = {
             EditKind.REMOVE_ONE: bool(old) and not new,
             EditKind.SUBSTITUTE_ONE: bool(old) and 0 < len(new) <= LONGEST,
@@ -569,14 +569,14 @@ def _known_on_one_side(kind: EditKind, walk: Walk, before: Mentions, after: Ment
     old, new = _edited(walk.old, before), _edited(walk.new, after)
     if kind is not EditKind.SUBSTITUTE_ONE or bool(old) == bool(new):
         return False
-    known = [*old, *new]
-    edited = {mention.key for mention in known}
+    mentions = [*old, *new]
+    edited = {mention.key for mention in mentions}
     others = (Counter(m.key for m in row if m.key not in edited) for row in (before, after))
-    if any(mention.part not in "MN" for mention in known) or next(others) != next(others):
+    if any(mention.part not in "MN" for mention in mentions) or next(others) != next(others):
         return False
     unknown = (walk.new if old else walk.old)[-1]
     several = re.search(r"[^s]s$|men$|people$|children$", unknown) is not None
-    return all(bool(mention.plural) == several for mention in known)
+    return all(bool(mention.plural) == several for mention in mentions)
 
 
 def unknown_attribute_faults(
@@ -614,19 +614,23 @@ def left_behind(walk: Walk, *, noun: bool = False) -> Iterator[str]:
     Another person may have the attribute, too: "the old man helped the old woman". The same is
     meant by a name, by the words in the same phrase, and by a noun that "a" does not introduce.
     """
-    after = {walk.next_word(place) for place in walk.places if _content(walk.next_word(place))}
-    before = {words for place in walk.places if len(words := walk.words_before(place)) == 2}
+    after = {
+        walk.next_word(position) for position in walk.places if _content(walk.next_word(position))
+    }
+    before = {words for position in walk.places if len(words := walk.words_before(position)) == 2}
     articles = {words[-1:] for words in map(walk.words_before, walk.places)}
-    noun = noun or not all(_content(walk.next_word(place)) for place in walk.places + walk.left)
-    for place in walk.left:
-        last = walk.words_before(place)[-1:]
+    noun = noun or not all(
+        _content(walk.next_word(position)) for position in walk.places + walk.left
+    )
+    for position in walk.left:
+        last = walk.words_before(position)[-1:]
         if last and last[0] in _INDEFINITE:
             continue
         if (
             noun
             or walk.names
-            or walk.next_word(place) in after
-            or walk.words_before(place) in before
+            or walk.next_word(position) in after
+            or walk.words_before(position) in before
             or (last == ("the",) and ("a",) in articles)
         ):
             yield f"'{' '.join(walk.old)}' is edited in one place and left in another"
@@ -644,75 +648,81 @@ def _permutation_faults(one: Sequence[Token], other: Sequence[Token]) -> Iterato
         yield "more than attributes change their places"
 
 
-def common_beginning(one: Sequence[str], other: Sequence[str]) -> int:
+def common_beginning(first: Sequence[str], second: Sequence[str]) -> int:
     """Return how many words two rows have in common from their beginning, whatever the case."""
-    pairs = zip(map(str.lower, one), map(str.lower, other), strict=False)
+    pairs = zip(map(str.lower, first), map(str.lower, second), strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 # Whether all other words are the same, but for what agrees with the attributes.
 
 
-def _stand_ins(one: _Reading, other: _Reading) -> frozenset[str]:
+def _stand_ins(before: _Reading, after: _Reading) -> frozenset[str]:
     """Return the word that one text has where the other has an attribute as the noun."""
-    longer, shorter = (one, other) if len(one.words) > len(other.words) else (other, one)
+    longer, shorter = (before, after) if len(before.words) > len(after.words) else (after, before)
     words = [token.lower for token in longer.words]
-    place = common_beginning(words, [token.text for token in shorter.words])
-    word = words[place] if place < len(words) else ""
+    position = common_beginning(words, [token.text for token in shorter.words])
+    word = words[position] if position < len(words) else ""
     return frozenset({word} if word.isalpha() and word not in FUNCTION_WORDS else ())
 
 
-def _leave_out_stand_in(one: _Reading, other: _Reading) -> None:
+def _leave_out_stand_in(before: _Reading, after: _Reading) -> None:
     """Take out of the follow-up the few words that stand where the source lists gerunds."""
-    place = common_beginning([t.text for t in one.words], [t.text for t in other.words])
-    extra = len(other.words) - len(one.words)
-    if 0 < extra <= _LONGEST_STAND_IN and place < len(one.gaps) and "G" in one.gaps[place]:
-        del other.words[place : place + extra]
-        other.gaps[place : place + extra + 1] = [one.gaps[place]]
+    position = common_beginning([t.text for t in before.words], [t.text for t in after.words])
+    extra = len(after.words) - len(before.words)
+    if (
+        0 < extra <= _LONGEST_STAND_IN
+        and position < len(before.gaps)
+        and "G" in before.gaps[position]
+    ):
+        del after.words[position : position + extra]
+        after.gaps[position : position + extra + 1] = [before.gaps[position]]
 
 
-def _other_words(kind: EditKind, one: _Reading, other: _Reading) -> Iterator[str]:
-    words: Sequence[Token] | None = other.words
+def _other_words(kind: EditKind, before: _Reading, after: _Reading) -> Iterator[str]:
+    words: Sequence[Token] | None = after.words
     if kind is EditKind.COUNTERFACTUAL:
-        words = _affirmed(one.words, other.words)
+        words = _affirmed(before.words, after.words)
     if words is None:
         yield "the statement is not denied"
         return
-    if len(words) != len(one.words):
-        for old, new in zip(one.words, words, strict=False):
+    if len(words) != len(before.words):
+        for old, new in zip(before.words, words, strict=False):
             if not _alike(old, new):
                 yield f"other words differ: '{old.text}' and '{new.text}'"
-        longer, shorter = sorted((one.words, words), key=len, reverse=True)
+        longer, shorter = sorted((before.words, words), key=len, reverse=True)
         yield f"other words differ: '{longer[len(shorter)].text}'"
         return
-    yield from _faults_word_by_word(one, other, words)
+    yield from _faults_word_by_word(before, after, words)
     if kind is not EditKind.COUNTERFACTUAL:
-        for was, now in zip(one.gaps, other.gaps, strict=True):
+        for was, now in zip(before.gaps, after.gaps, strict=True):
             yield from _gap_faults(was, now, permuted=kind is EditKind.PERMUTE)
-    numbers = {mention.plural for mention in one.mentions if mention.part in "NC"}
-    for mention in other.mentions:
+    numbers = {mention.plural for mention in before.mentions if mention.part in "NC"}
+    for mention in after.mentions:
         if mention.plural and mention.part == "C" and False in numbers and True not in numbers:
             yield f"'{mention.words}' means several persons"
 
 
-def _faults_word_by_word(one: _Reading, other: _Reading, words: Sequence[Token]) -> Iterator[str]:
+def _faults_word_by_word(
+    before: _Reading, after: _Reading, words: Sequence[Token]
+) -> Iterator[str]:
     """Yield which of the other words is another one and does not agree with the person."""
-    called, calls = _pronoun_of(one.mentions), _pronoun_of(other.mentions)
-    changes = called != calls
+    pronoun, calls = _pronoun_of(before.mentions), _pronoun_of(after.mentions)
+    changes = pronoun != calls
     wanted = calls or "they"
     partners: set[bool] = set()
-    for place, (old, new) in enumerate(zip(one.words, words, strict=True)):
+    for position, (old, new) in enumerate(zip(before.words, words, strict=True)):
         fault = None
-        if changes and called is not None and PRONOUNS.get(old.lower) == called:
-            fault = _pronoun_fault(old, new, wanted, other.gaps)
+        if changes and pronoun is not None and PRONOUNS.get(old.lower) == pronoun:
+            fault = _pronoun_fault(old, new, wanted, after.gaps)
         elif changes and _are_partners(old.lower, new.lower):
             partners.add(old.lower != new.lower)
         elif old.lower == new.lower:
             fault = case_fault(old, new)
-        elif changes and called == TITLES.get(old.text) and new.text in TITLES:
+        elif changes and pronoun == TITLES.get(old.text) and new.text in TITLES:
             if TITLES[new.text] != wanted:
                 fault = f"the title '{new.text}' does not agree with the person ('{wanted}')"
-        elif not _verb_agrees(words, place, old, {called, calls} if changes else set()):
+        elif not _verb_agrees(words, position, old, {pronoun, calls} if changes else set()):
             fault = f"'{old.text}' becomes '{new.text}', which is not the attribute"
         if fault is not None:
             yield fault
@@ -742,15 +752,17 @@ def _pronoun_fault(old: Token, new: Token, wanted: str, gaps: Sequence[str]) -> 
     return None
 
 
-def _verb_agrees(words: Sequence[Token], place: int, old: Token, called: set[str | None]) -> bool:
+def _verb_agrees(
+    words: Sequence[Token], position: int, old: Token, pronouns: set[str | None]
+) -> bool:
     """Whether a word beside a pronoun is another number of a verb, where one becomes several.
 
-    `called` are the pronouns of both texts' persons where they differ.
+    `pronouns` are those of both texts' persons where they differ.
     """
-    now = words[place].lower
-    beside = (*words[max(0, place - 1) : place], *words[place + 1 : place + 2])
+    now = words[position].lower
+    beside = (*words[max(0, position - 1) : position], *words[position + 1 : position + 2])
     return (
-        bool(called & {"they", None})
+        bool(pronouns & {"they", None})
         and any(token.lower in PRONOUNS for token in beside)
         and (plural_verb(old.lower) == now or plural_verb(now) == old.lower)
     )
@@ -804,17 +816,21 @@ def _gap_faults(was: str, now: str, *, permuted: bool) -> Iterator[str]:
 
 def _affirmed(before: Sequence[Token], after: Sequence[Token]) -> list[Token] | None:
     """Return a follow-up's words without what denies the source's statement; None without it."""
-    for place, new in enumerate(after):
-        old = before[place] if place < len(before) else None
+    for position, new in enumerate(after):
+        old = before[position] if position < len(before) else None
         if old is not None and _alike(old, new):
             continue
         if new.lower == "not":
-            return [*after[:place], *after[place + 1 :]]
+            return [*after[:position], *after[position + 1 :]]
         helps = new.lower in {"do", "does", "did"}
-        if helps and old is not None and [t.text for t in after[place + 1 : place + 2]] == ["not"]:
-            verb = next((token.text for token in after[place + 2 : place + 3]), "")
+        if (
+            helps
+            and old is not None
+            and [t.text for t in after[position + 1 : position + 2]] == ["not"]
+        ):
+            verb = next((token.text for token in after[position + 2 : position + 3]), "")
             if verb != old.text and verb[:1] == old.text[:1]:
-                return [*after[:place], old, *after[place + 3 :]]
+                return [*after[:position], old, *after[position + 3 :]]
         return None
     return None
 
@@ -926,18 +942,18 @@ def _judged(path: str) -> Iterator[tuple[int, str | None, bool | None]]:
     """
     linter = PairLinter(embedded_dimensions())
     for row in read_rows(path):
-        place = f"{path}:{row.line}"
+        location = f"{path}:{row.line}"
         name, source, follow_up = (
-            checked_text(row.values.get(key), place, key)
+            checked_text(row.values.get(key), location, key)
             for key in ("relation", "source", "follow_up")
         )
         kind = edit_kind(name)
         if kind is None:
-            known = listed([each.value for each in EditKind])
-            raise DataError(f"{place}: `relation` is {capped(name)}; expected {known}")
+            expected = listed([member.value for member in EditKind])
+            raise DataError(f"{location}: `relation` is {capped(name)}; expected {expected}")
         valid = row.values.get("valid")
         if valid is not None and not isinstance(valid, bool):
-            raise DataError(f"{place}: `valid` is {capped(valid)}; expected true or false")
+            raise DataError(f"{location}: `valid` is {capped(valid)}; expected true or false")
         yield row.line, linter.fault(kind, source, follow_up), valid
 
 
