@@ -1,8 +1,24 @@
-"""A corpus in memory."""
+"""A corpus in memory, and a small one in a file."""
 
+import json
 from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
 
-from fairgate.domain.executions import CorpusDocument
+from fairgate.domain.executions import CorpusDocument, CorpusSpec
+from fairgate.io.named_files import find
+from fairgate.retrieval.corpus import CorpusFile
+
+
+def write_demo_documents(folder: Path, count: int) -> None:
+    """Write the first documents of the demo corpus as `corpus.jsonl`: its index takes less time."""
+    demo = CorpusFile(CorpusSpec(path=str(find("corpora", "demo", folder))))
+    rows = [
+        {"id": document.id, "text": document.text, "label": document.label}
+        for document in islice(demo.documents(), count)
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (folder / "corpus.jsonl").write_text(text)
 
 
 class ListCorpus:

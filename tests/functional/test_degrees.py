@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from fakes.corpus import write_demo_documents
 
 from fairgate.metrics.degrees import nats_for
 
@@ -258,7 +259,7 @@ DEMO = """\
 version: 1
 name: small
 system:
-  retriever: {corpus: demo, embedder: minilm, top_k: 2}
+  retriever: {corpus: corpus.jsonl, embedder: minilm, top_k: 2}
   generator: {model: demo-slm, decoding: {max_new_tokens: 4}}
 suites:
   - id: reviews
@@ -286,6 +287,7 @@ terms:
 def test_batches_order_shards_and_a_resumed_run_store_the_same_degrees(workspace, read):
     (workspace.root / "policy.yaml").write_text(DEMO.replace("READ", read))
     (workspace.root / "few.yaml").write_text(FEW)
+    write_demo_documents(workspace.root, 60)
 
     def run(out, *options, cache):
         return workspace.run("run", "policy.yaml", "--out", out, "--cache", cache, *options)

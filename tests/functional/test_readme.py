@@ -1,5 +1,6 @@
 """What the README tells a new user to do, done in an empty folder, word for word."""
 
+import json
 import os
 import re
 import shlex
@@ -47,7 +48,10 @@ def folder(tmp_path):
 
 
 def test_the_commands_give_a_verdict_in_an_empty_folder(folder, tmp_path):
-    """All but the installation, for which the `fairgate` of this checkout is on the path."""
+    """All but the installation, for which the `fairgate` of this checkout is on the path.
+
+    The starter's embedded system is a pass, before its first baseline.
+    """
     program = tmp_path / "bin" / "fairgate"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fairgate "$@"\n')
@@ -58,6 +62,10 @@ def test_the_commands_give_a_verdict_in_an_empty_folder(folder, tmp_path):
     done = shell("\n".join(commands), folder, PATH=path, PYTHONPATH=str(ROOT))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "first look" in done.stdout
+    (record,) = folder.rglob("run.json")
+    rules = json.loads(record.read_text(encoding="utf-8"))["rules"]
+    assert rules
+    assert [rule["metric"] for rule in rules if rule["outcome"] == "fail"] == []
 
 
 @pytest.mark.slow

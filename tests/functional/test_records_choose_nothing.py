@@ -174,7 +174,8 @@ def test_a_verb_that_names_its_policy_reads_none_that_a_record_names(downloaded)
         usual = downloaded.run(*arguments), downloaded.out
         assert usual[0] == (2 if verb == "blame" else 0), "a recorded system is not blamed"
         before = content(downloaded.root).keys()
-        for path in (f"{RUN}/lax.yaml", "/dev/full", "a\0b", 7):
+        paths = (f"{RUN}/lax.yaml", "/dev/full", "a\0b", 7)
+        for path in paths[:1] if verb == "mutate" else paths:  # it gates many variants each time
             (downloaded.root / RUN / "lax.yaml").write_text("no: policy")
             downloaded.forged(path)
             if (downloaded.run(*arguments), downloaded.out) != usual:

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from fakes.corpus import write_demo_documents
 
 from fairgate.cli import main
 from fairgate.domain.errors import ExitCode
@@ -32,6 +33,7 @@ RRS = "  - {metric: rrs/mean, regression: {margin: 0.05}}\n"
 def gate(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
+    write_demo_documents(tmp_path, 150)
 
     def ran(retriever, *options, gates=OVERLAP, generator="", command="run"):
         text = POLICY.format(retriever=retriever, gates=gates, generator=generator)
@@ -51,7 +53,7 @@ def value(record, metric):
 
 @pytest.mark.parametrize("index", ["flat", "bm25"])
 def test_documents_are_compared_without_a_generator(gate, index):
-    retriever = f"{{corpus: demo, index: {index}, top_k: 4}}"
+    retriever = f"{{corpus: corpus.jsonl, index: {index}, top_k: 4}}"
     code, record, text = gate(retriever, command="check")
     assert code == ExitCode.PASS, text
     code, record, text = gate(
@@ -68,7 +70,7 @@ def test_documents_are_compared_without_a_generator(gate, index):
 
 
 def test_doctor_does_not_speak_of_answers_where_nothing_answers(gate):
-    code, _, text = gate("{corpus: demo, index: bm25, top_k: 4}", command="doctor")
+    code, _, text = gate("{corpus: corpus.jsonl, index: bm25, top_k: 4}", command="doctor")
     assert code == ExitCode.PASS, text
     assert "answers: no: nothing answers, documents alone are compared" in text
     assert "documents: 4" in text
@@ -78,7 +80,7 @@ def test_doctor_does_not_speak_of_answers_where_nothing_answers(gate):
 
 def test_the_first_sentence_says_how_much_less_often_documents_stay(gate):
     bound = "  - {metric: retrieval/overlap/net, min: 0.9}\n"
-    code, record, text = gate("{corpus: demo, top_k: 4}", gates=bound)
+    code, record, text = gate("{corpus: corpus.jsonl, top_k: 4}", gates=bound)
     assert code == ExitCode.GATE_FAILED, text
     points = f"{abs(value(record, 'retrieval/overlap/net')) * 100:.1f} points"
     often = "less" if value(record, "retrieval/overlap/net") < 0 else "more"
@@ -90,7 +92,7 @@ def test_the_first_sentence_says_how_much_less_often_documents_stay(gate):
 
 def test_a_system_of_nothing_and_questions_that_nobody_answers_are_refused(gate, tmp_path):
     (tmp_path / "q.yaml").write_text(
-        "version: 1\nname: p\nsystem: {retriever: {corpus: demo}}\n"
+        "version: 1\nname: p\nsystem: {retriever: {corpus: corpus.jsonl}}\n"
         "suites: [{id: q, kind: bbq, items: demo-items, settings: [none]}]\n"
         "gates: [{metric: diff-bias/ambiguous, max_abs: 0.2}]\n"
     )
@@ -118,18 +120,18 @@ def test_distances_of_two_embedders_are_not_compared(gate, tmp_path, capsys):
         assert code == ExitCode.PASS, text
         return next(rule for rule in record["rules"] if rule["metric"] == "rrs/mean")
 
-    accepted("{corpus: demo}")
-    assert rrs_rule("{corpus: demo}")["outcome"] == "pass"
-    rule = rrs_rule(f"{{corpus: demo, embedder: {other}}}")
+    accepted("{corpus: corpus.jsonl}")
+    assert rrs_rule("{corpus: corpus.jsonl}")["outcome"] == "pass"
+    rule = rrs_rule(f"{{corpus: corpus.jsonl, embedder: {other}}}")
     assert rule["outcome"] == "not-evaluated"
     assert "distances of two embedders do not compare" in rule["reasons"][0]
     # The embedder that only measures is the same: both runs are in its space.
     assert (
-        rrs_rule(f"{{corpus: demo, embedder: {other}, measure_with: minilm}}")["outcome"]
+        rrs_rule(f"{{corpus: corpus.jsonl, embedder: {other}, measure_with: minilm}}")["outcome"]
         != "not-evaluated"
     )
-    accepted("{corpus: demo, measure_with: minilm}")
-    assert rrs_rule("{corpus: demo, index: bm25}")["outcome"] != "not-evaluated"
+    accepted("{corpus: corpus.jsonl, measure_with: minilm}")
+    assert rrs_rule("{corpus: corpus.jsonl, index: bm25}")["outcome"] != "not-evaluated"
 
 
 OF_ANSWERS = sorted(
@@ -144,7 +146,7 @@ OF_ANSWERS = sorted(
 def test_rules_about_answers_are_refused_where_nothing_answers(gate, command):
     """Every metric of pairs that is about answers, by `check` as by `run`, with one exit code."""
     rules = "".join(f"  - {{metric: {name}, report: true}}\n" for name in OF_ANSWERS)
-    code, _, text = gate("{corpus: demo}", gates=rules, command=command)
+    code, _, text = gate("{corpus: corpus.jsonl}", gates=rules, command=command)
     told = " ".join(text.split())
     lacking = [name for name in OF_ANSWERS if f"{name} can have no value in `s`" not in told]
     assert code == ExitCode.USAGE
@@ -153,7 +155,7 @@ def test_rules_about_answers_are_refused_where_nothing_answers(gate, command):
 
 
 def test_attribution_has_nothing_to_attribute_without_answers(gate):
-    code, _, text = gate("{corpus: demo}", "--format", "md")
+    code, _, text = gate("{corpus: corpus.jsonl}", "--format", "md")
     assert code == ExitCode.PASS, text
     folder = Path("out")
     said = "".join(
@@ -164,7 +166,7 @@ def test_attribution_has_nothing_to_attribute_without_answers(gate):
 
 
 def test_explain_without_a_case_names_some(gate, capsys):
-    gate("{corpus: demo}")
+    gate("{corpus: corpus.jsonl}")
     assert main(["explain", "out"]) == ExitCode.USAGE
     text = "".join(capsys.readouterr())
     assert "name the CASE to explain" in text
@@ -178,7 +180,7 @@ def test_a_base_that_is_not_there_is_looked_for_where_there_is_a_remote(gate, ca
         ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"),
     ):
         subprocess.run(["git", *arguments], check=True, env=environment)
-    code, _, text = gate("{corpus: demo}", "--base", "main")
+    code, _, text = gate("{corpus: corpus.jsonl}", "--base", "main")
     assert code == ExitCode.USAGE
     assert "its branches are `trunk`" in text
     assert "there is no remote `origin`" in text

@@ -1,25 +1,21 @@
 """Same inputs, same bytes: whatever the batch size, threads, order, or an earlier death."""
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import textwrap
-from itertools import islice
 from pathlib import Path
 
 import pytest
+from fakes.corpus import write_demo_documents
 from fakes.workers import FakeRay, without_processes
 
 from fairgate.cli import main
-from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.gate.composition import Composition
 from fairgate.gate.loaded_policy import load_policy
-from fairgate.io.named_files import find
-from fairgate.retrieval.corpus import CorpusFile
 
 pytestmark = pytest.mark.xdist_group("same bytes")  # one worker, so that `whole` is run once
 POLICY = """\
@@ -49,11 +45,7 @@ def policy(tmp_path, monkeypatch):
 def workspace(folder):
     path = folder / "policy.yaml"
     path.write_text(POLICY)
-    documents = islice(
-        CorpusFile(CorpusSpec(path=str(find("corpora", "demo", folder)))).documents(), DOCUMENTS
-    )
-    rows = [{"id": d.id, "text": d.text, "label": d.label} for d in documents]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_demo_documents(folder, DOCUMENTS)
     return path
 
 

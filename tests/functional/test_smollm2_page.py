@@ -15,13 +15,20 @@ import report  # noqa: E402
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the published data are not here")
-def test_stored_answers_give_the_runs_and_the_first_table(tmp_path, monkeypatch):
+def test_stored_answers_give_the_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MADE", tmp_path)
     recordings.prepare(DATA)
     for name in (*recordings.NAMES, *recordings.BEYOND):
         run = recordings.restore(name)
         whole = (run / "executions.jsonl").read_text("utf-8").splitlines()
         assert len(whole) == json.loads((run / "run.json").read_text("utf-8"))["asked"]["questions"]
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the published data are not here")
+@pytest.mark.whole
+def test_stored_answers_give_the_first_table(tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "MADE", tmp_path)
+    recordings.prepare(DATA)
     tasks = [report.judged(name) for name in ("reviews", "comments")]
     page = report.PAGE.read_text("utf-8")
     assert report.overall(*tasks) in page

@@ -26,6 +26,7 @@ def test_the_embedders_tables_follow_from_their_recordings(tmp_path, monkeypatch
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the published data are not here")
+@pytest.mark.whole
 def test_the_whole_page_follows(tmp_path, monkeypatch):
     recordings.prepare(DATA)
     names = (*shifts.PRECISIONS, *shifts.EMBEDDERS)
