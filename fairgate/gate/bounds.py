@@ -99,8 +99,8 @@ def p_of_bounds(rule: Rule, table: Table) -> float | None:
         return None
     prepared = replace(prepared, reach=reach_of_phrases(metric, table, rule.where))
 
-    def is_beyond(found: LikelyRange) -> bool:
-        ends = rounded(found.low), rounded(found.high)
+    def is_beyond(likely: LikelyRange) -> bool:
+        ends = rounded(likely.low), rounded(likely.high)
         places = (
             _place(kind, bound, prepared.value, ends)
             for kind, bound in asked_bounds(rule.gate, metric)
@@ -187,20 +187,20 @@ def range_in(
     prepared = prepare_range(observed, is_share=is_share(metric), limits=limits_of(metric))
     if isinstance(prepared, NoInterval):
         return None
-    found = replace(prepared, reach=reach_of_phrases(metric, table, where)).at(confidence)
-    if isinstance(found, NoInterval):
+    likely = replace(prepared, reach=reach_of_phrases(metric, table, where)).at(confidence)
+    if isinstance(likely, NoInterval):
         return None
-    return replace(found, low=rounded(found.low), high=rounded(found.high))
+    return replace(likely, low=rounded(likely.low), high=rounded(likely.high))
 
 
 def range_of(metric: Metric, observed: Observations, *, confidence: float) -> LikelyRange | None:
     """Return the likely range of a value, rounded as printed; None where there is none."""
-    found = likely_range(
+    likely = likely_range(
         observed, confidence=confidence, is_share=is_share(metric), limits=limits_of(metric)
     )
-    if isinstance(found, NoInterval):
+    if isinstance(likely, NoInterval):
         return None
-    return replace(found, low=rounded(found.low), high=rounded(found.high))
+    return replace(likely, low=rounded(likely.low), high=rounded(likely.high))
 
 
 def check_bounds(
@@ -247,10 +247,10 @@ def _place(
 
 def _told_apart(number: float, limit: float, metric: Metric) -> tuple[str, str]:
     """Return a value and its limit as they are printed; differences of rates are in points."""
-    shown, most = wording.told_apart(number, limit, is_rate=metric.is_rate)
+    figure, most = wording.told_apart(number, limit, is_rate=metric.is_rate)
     if not metric.is_difference:
-        return shown, most
-    return shown.replace(" %", " points"), most.replace(" %", " points")
+        return figure, most
+    return figure.replace(" %", " points"), most.replace(" %", " points")
 
 
 def _check(
@@ -268,19 +268,19 @@ def _check(
     inside, surely, never = _place(kind, bound, value, interval or (value, value))
     within, beyond = kind.value
     sign = -1 if kind is BoundKind.IN_SIZE_AT_MOST and value < 0 else 1
-    shown, limit = _told_apart(value, sign * bound, metric)
+    comparison, limit = _told_apart(value, sign * bound, metric)
     if kind is BoundKind.IN_SIZE_AT_MOST:
         limit = limit.removeprefix(wording.MINUS)
-    shown = f"{shown} {within if inside else beyond} {limit}"
-    whole = f"{shown}, and so is its whole likely range"
-    open_end = f"{shown}; the limit lies inside its likely range"
+    comparison = f"{comparison} {within if inside else beyond} {limit}"
+    whole = f"{comparison}, and so is its whole likely range"
+    open_end = f"{comparison}; the limit lies inside its likely range"
     why = measured.note or "no variation"
-    no_range = f"{shown}, but it has no likely range: {why}"
-    outcome, reason = Outcome.PASS if inside else Outcome.FAIL, shown
+    no_range = f"{comparison}, but it has no likely range: {why}"
+    outcome, reason = Outcome.PASS if inside else Outcome.FAIL, comparison
     if evidence == "estimate":
-        reason = shown if surely or never else open_end
+        reason = comparison if surely or never else open_end
     elif evidence == "significant" and inside:
-        reason = shown if surely else open_end
+        reason = comparison if surely else open_end
     elif never and interval and not inside:
         reason = whole
     elif evidence == "significant":
@@ -291,7 +291,7 @@ def _check(
             alone = f"but with {span.sources:,} sources chance alone can explain it"
             if span.is_of_phrases:
                 alone = "but wording alone can explain it: neutral phrases lie as far apart"
-            reason = f"{shown}, {alone}{more}"
+            reason = f"{comparison}, {alone}{more}"
     elif inside and interval is None:
         outcome, reason = Outcome.INCONCLUSIVE, no_range
         if isinstance(span, tuple) and kind is not BoundKind.IN_SIZE_AT_MOST:
@@ -302,10 +302,12 @@ def _check(
             no_more = "no more than " if surely and is_most else ""
             outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
             most, _ = _told_apart(possible, bound, metric)
-            reason = f"{shown}, and {no_more}{most} is possible by the number of sources ({why})"
+            reason = (
+                f"{comparison}, and {no_more}{most} is possible by the number of sources ({why})"
+            )
     elif inside:
         outcome = Outcome.PASS if surely else Outcome.INCONCLUSIVE
-        reason = whole if surely else f"{shown}, but its likely range reaches past the limit"
+        reason = whole if surely else f"{comparison}, but its likely range reaches past the limit"
     return Check(name="bound", outcome=outcome, reason=reason)
 
 
@@ -333,13 +335,13 @@ def check_identity(
         return Check(name="identity", outcome=outcome, reason=reason)
     limit = gate.max or 0.0
     top, *others = finding.terms
-    shown = (
+    largest = (
         f"{top.category}/{top.term} differs from the other identities by "
         f"{signed(top.difference, is_rate=True)} points{_COMPARED[finding.metric]} "
         f"({finding.chance})"
     )
     if top.without is not None:
-        shown += f" (without {top.without[0]} by {signed(top.without[1], is_rate=True)})"
+        largest += f" (without {top.without[0]} by {signed(top.without[1], is_rate=True)})"
     chance = probability(corrected.adjusted_p)
     more = "more sources are" if top.without is None else "more sources or more names are"
     # What wording explains is in the p value then, and is not asked for twice.
@@ -351,11 +353,11 @@ def check_identity(
             f"chance; the most is {100 * finding.value:.1f} ({finding.chance}; {chance})"
         )
         if finding.value > limit:
-            reason = f"{shown}: {counts_of(finding, limit)} ({chance})"
+            reason = f"{largest}: {counts_of(finding, limit)} ({chance})"
     elif not corrected.rejected:
         outcome = Outcome.INCONCLUSIVE
         reason = (
-            f"{shown}, over {100 * limit:.1f} points more, but chance alone explains that much "
+            f"{largest}, over {100 * limit:.1f} points more, but chance alone explains that much "
             f"({chance}); {more} needed to decide"
         )
     else:
@@ -370,7 +372,7 @@ def check_identity(
         above = f"over {100 * limit:.1f} points more than by chance"
         if finding.knows_wording:
             above = f"over {100 * limit:.1f} points, and more than chance and wording explain"
-        reason = f"{shown}: {above} ({chance}{also})"
+        reason = f"{largest}: {above} ({chance}{also})"
     return Check(name="identity", outcome=outcome, reason=reason)
 
 
@@ -519,7 +521,9 @@ def _fewest(plan: TestPlan, of_gate: Sequence[Rule]) -> tuple[int, bool]:
             at = tuple(unit.dimensions[name] for name in names)
             cases.setdefault(at, Counter())[unit.cluster] += 1
     slices = [cases.get(tuple(rule.where[name] for name in names), Counter()) for rule in of_gate]
-    return min(map(len, slices)), all(many == 1 for found in slices for many in found.values())
+    return min(map(len, slices)), all(
+        many == 1 for cases_of_slice in slices for many in cases_of_slice.values()
+    )
 
 
 def smallest_failing(sources: int, bound: float, metric: Metric, confidence: float) -> float | None:
@@ -558,8 +562,8 @@ def _is_beyond(
         weights=tuple(arm.weight for arm in metric.arms),
         n_clusters=int(clusters.max()) + 1,
     )
-    found = range_of(metric, observed, confidence=confidence)
-    return found is not None and found.low > bound
+    likely = range_of(metric, observed, confidence=confidence)
+    return likely is not None and likely.low > bound
 
 
 def _least(fails: Callable[[int], bool], above: int, most: int) -> int | None:

@@ -187,7 +187,7 @@ class _Comparisons:
         self, units: Sequence[Unit], read: Mapping[str, ReadingColumn], expected: ReadingColumn
     ) -> Iterator[int]:
         """Yield the number of each pair's comparison."""
-        known: dict[tuple[object, ...], int] = {}
+        numbers: dict[tuple[object, ...], int] = {}
         several = {**read, CONTROLS: expected}
         codes = zip(*(column.codes.tolist() for column in several.values()), strict=True)
         is_repeated = self._readings.has_repeats
@@ -196,11 +196,11 @@ class _Comparisons:
             if is_repeated or unit.verdicts:
                 yield self._add(row, unit, self._answers(several, of_roles), is_alone=True)
                 continue
-            place = known.get((name, of_roles))
-            if place is None:
-                place = self._add(row, unit, self._answers(several, of_roles), is_alone=False)
-                known[name, of_roles] = place
-            yield place
+            number = numbers.get((name, of_roles))
+            if number is None:
+                number = self._add(row, unit, self._answers(several, of_roles), is_alone=False)
+                numbers[name, of_roles] = number
+            yield number
 
     def columns(self, codes: Integers) -> dict[str, Column]:
         """Return the values of all pairs, by the number of each one's comparison."""
@@ -244,8 +244,8 @@ def _compared(relation: MetamorphicRelation, answers: _Answers) -> dict[str, Cla
     if PARTS[0] in answers:
         # Whether the answer changes though neither part alone changes it.
         combined = [answers[role] for role in (FOLLOW_UP, *PARTS) if role in answers]
-        changes = [relation.claims(source, each, source)["generation"] for each in combined]
-        undecided = next((one for one in changes if isinstance(one, Reason)), None)
+        changes = [relation.claims(source, answer, source)["generation"] for answer in combined]
+        undecided = next((change for change in changes if isinstance(change, Reason)), None)
         hidden = undecided or float(changes[0] == 1.0 and 1.0 not in changes[1:])
     drift: Claim = Reason.NO_CONVERSATION
     if ALONE in answers:
@@ -263,7 +263,7 @@ def _direction(answers: _Answers, places: Mapping[str, int]) -> Claim:
     follow_up, expected = answers[FOLLOW_UP], answers[CONTROLS]
     if follow_up.value is None or expected.value is None:
         return follow_up.reason or expected.reason or Reason.MISSING
-    own, other = (places.get(str(each.value)) for each in (follow_up, expected))
+    own, other = (places.get(str(reading.value)) for reading in (follow_up, expected))
     if own is None or other is None:
         return Reason.NO_RANK
     return float((own < other) - (own > other))
@@ -282,7 +282,7 @@ def _steadiness(unit: Unit, relation: MetamorphicRelation, readings: Readings) -
         for left, right in zip(source, follow_up, strict=True)
     ]
     if unit.verdicts:
-        verdicts = [voted(each) for each in votes]
+        verdicts = [voted(repeat) for repeat in votes]
     decided = [verdict for verdict in verdicts if not isinstance(verdict, Reason)]
     if len(decided) < _FEWEST_VERDICTS:
         reasons = Counter(verdict for verdict in verdicts if isinstance(verdict, Reason))
@@ -331,12 +331,12 @@ def document_columns(
         for lists, distance in zip(different, distances, strict=True)
     ]
     columns = {
-        name: Column.of([each[name] for each in claims]).taken(codes) for name in DOCUMENT_CLAIMS
+        name: Column.of([claim[name] for claim in claims]).taken(codes) for name in DOCUMENT_CLAIMS
     }
     if not any("document" in unit.names for unit in units):
         return DocumentColumns(columns=columns, alike=codes)
     exposures = list(exposures_of(suite, units, executions))
-    ranked = {name: Column.of([each[name] for each in exposures]) for name in (*EXPOSURE, *RANKS)}
+    ranked = {name: Column.of([claim[name] for claim in exposures]) for name in (*EXPOSURE, *RANKS)}
     return DocumentColumns(columns=columns | ranked)
 
 
@@ -346,8 +346,8 @@ def exposures_of(
     """Yield the claims of every pair about the document that it changes."""
     ranks = [_ranks(suite, unit, executions) for unit in units]
     lengths = [len(unit.names.get("noun_phrase", "")) for unit in units]
-    decided = {row: found for row, found in enumerate(ranks) if not isinstance(found, Reason)}
-    seen = {row: exposure(found[1], suite.discount) for row, found in decided.items()}
+    decided = {row: both for row, both in enumerate(ranks) if not isinstance(both, Reason)}
+    seen = {row: exposure(both[1], suite.discount) for row, both in decided.items()}
     neutral: dict[str, list[int]] = {}
     for row in seen:
         if units[row].is_control:
@@ -356,13 +356,15 @@ def exposures_of(
         if isinstance(why := ranks[row], Reason):
             yield dict.fromkeys((*EXPOSURE, *RANKS), why)
             continue
-        others = (each for each in neutral.get(unit.asks[SOURCE], ()) if each != row)
-        near = sorted((abs(lengths[each] - lengths[row]), each) for each in others)[:_NEAREST]
-        found, own = decided[row], seen[row]
-        moved = found[1] - found[0] if all(found) else Reason.NOT_RETRIEVED
-        mean = fmean(seen[each] for _, each in near) if near else 0.0
+        others = (control for control in neutral.get(unit.asks[SOURCE], ()) if control != row)
+        near = sorted((abs(lengths[control] - lengths[row]), control) for control in others)[
+            :_NEAREST
+        ]
+        both, own = decided[row], seen[row]
+        moved = both[1] - both[0] if all(both) else Reason.NOT_RETRIEVED
+        mean = fmean(seen[control] for _, control in near) if near else 0.0
         beside = (mean, own - mean) if near else (Reason.NO_CONTROLS, Reason.NO_CONTROLS)
-        yield dict(zip((*EXPOSURE, *RANKS), (own, *beside, moved, *found), strict=True))
+        yield dict(zip((*EXPOSURE, *RANKS), (own, *beside, moved, *both), strict=True))
 
 
 def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float, float] | Reason:
@@ -372,11 +374,18 @@ def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float,
         return told
     lists = [documents[: suite.retrieve_only] for documents in told]
     id_ = unit.names["document"]
-    found = [{each.id: rank for rank, each in enumerate(one, 1)}.get(id_, 0) for one in lists]
-    texts = {one[rank - 1].text for one, rank in zip(lists, found, strict=True) if rank}
-    if all(found) and len(texts) == 1 and None not in texts:
+    ranks = [
+        {document.id: rank for rank, document in enumerate(documents_shown, 1)}.get(id_, 0)
+        for documents_shown in lists
+    ]
+    texts = {
+        documents_shown[rank - 1].text
+        for documents_shown, rank in zip(lists, ranks, strict=True)
+        if rank
+    }
+    if all(ranks) and len(texts) == 1 and None not in texts:
         return Reason.NOT_TAKEN
-    return float(found[0]), float(found[1])
+    return float(ranks[0]), float(ranks[1])
 
 
 def document_key(document: Document) -> str | None:
@@ -434,15 +443,13 @@ def _claims(
 def _distances(
     lists: Sequence[Lists | Reason], vectors: VectorsOf, suite: SuitePolicy
 ) -> list[Claim]:
-    results: list[Claim] = [
-        found if isinstance(found, Reason) else Reason.NO_TEXT for found in lists
-    ]
+    results: list[Claim] = [both if isinstance(both, Reason) else Reason.NO_TEXT for both in lists]
     groups: dict[int, list[tuple[int, Lists]]] = {}
-    for position, found in enumerate(lists):
-        if isinstance(found, Reason):
+    for position, both in enumerate(lists):
+        if isinstance(both, Reason):
             continue
-        if len(found[0]) == len(found[1]):
-            groups.setdefault(len(found[0]), []).append((position, found))
+        if len(both[0]) == len(both[1]):
+            groups.setdefault(len(both[0]), []).append((position, both))
         else:
             results[position] = Reason.UNEQUAL_DEPTH
     for group in groups.values():
@@ -451,13 +458,17 @@ def _distances(
         unique: dict[str | None, Document] = {}
         for key, document in zip(keys, documents, strict=True):
             unique.setdefault(key, document)
-        known = None if None in unique else vectors(list(unique.values()))
-        if known is None:
+        vectors_of_unique = None if None in unique else vectors(list(unique.values()))
+        if vectors_of_unique is None:
             continue
         rows = {key: row for row, key in enumerate(unique)}
         index = np.fromiter(map(rows.__getitem__, keys), np.int64).reshape(len(group), 2, -1)
         values = mean_distances(
-            known, index[:, 0], index[:, 1], distance=suite.distance, matching=suite.matching
+            vectors_of_unique,
+            index[:, 0],
+            index[:, 1],
+            distance=suite.distance,
+            matching=suite.matching,
         )
         for (position, _), value in zip(group, values, strict=True):
             results[position] = float(value)

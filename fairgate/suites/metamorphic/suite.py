@@ -74,7 +74,9 @@ def misfits(
     task: Task | None,
 ) -> Iterator[tuple[str, str]]:
     """Yield field and sentence for each pair of settings that do not fit together."""
-    reads = [each.id for each in relations if each.reads_task and not policy.retrieve_only]
+    reads = [
+        relation.id for relation in relations if relation.reads_task and not policy.retrieve_only
+    ]
     if policy.reads_degrees:
         yield from _unscorable(policy, reads, task)
     others = [relation.id for relation in relations if not relation.changes_documents]
@@ -102,7 +104,7 @@ def misfits(
         )
         yield "relations", sentence
     if policy.turns and not any(relation.asks_in_turns for relation in relations):
-        turning = listed([f"`{each.id}`" for each in RELATIONS if each.asks_in_turns])
+        turning = listed([f"`{relation.id}`" for relation in RELATIONS if relation.asks_in_turns])
         yield "turns", f"no relation of the suite asks in turns; add {turning}, or remove them"
     if policy.reads_sentences and policy.retrieve_only:
         yield "read", "the suite asks for no answers, only for documents; leave it out"
@@ -187,10 +189,10 @@ def chosen_sources(
     without = [name for name, count in counts.items() if not count]
     if without:
         there = Counter(source.pair.relation for source in sources if source.pair is not None)
-        known = f"; it has pairs of {listed(sorted(there), last='and')}" if there else ""
+        offered = f"; it has pairs of {listed(sorted(there), last='and')}" if there else ""
         raise DataError(
-            f"the table has no pairs of {listed(without)}{known}: name another table (`meta-fair` "
-            "is embedded), or take the relation out"
+            f"the table has no pairs of {listed(without)}{offered}: name another table "
+            "(`meta-fair` is embedded), or take the relation out"
         )
     if makes and not free:
         raise DataError(
@@ -224,11 +226,13 @@ class MetamorphicSuite(Suite):
         """Return an oracle for each relation, and what reads the verdicts of judges."""
         if self.policy.retrieve_only:
             return {}
-        found = {name: each.oracle(self.task) for name, each in self.relations.items()}
+        oracles_by_name = {
+            name: relation.oracle(self.task) for name, relation in self.relations.items()
+        }
         judge = self.setup.judge
         if judge is not None and any(self.judges(one) for one in self.relations.values()):
-            found[JUDGE] = JudgeOracle(judge.definition, shows_pair=judge.shows_pair)
-        return found
+            oracles_by_name[JUDGE] = JudgeOracle(judge.definition, shows_pair=judge.shows_pair)
+        return oracles_by_name
 
     def judges(self, relation: MetamorphicRelation) -> bool:
         """Return whether judges compare the answers to a relation's pairs."""
@@ -265,7 +269,9 @@ class MetamorphicSuite(Suite):
     def _own_columns(self) -> tuple[str, ...]:
         """Columns that single relations fill, each once."""
         return tuple(
-            dict.fromkeys(name for each in self.relations.values() for name in each.own_columns)
+            dict.fromkeys(
+                name for relation in self.relations.values() for name in relation.own_columns
+            )
         )
 
     @property
@@ -283,13 +289,13 @@ class MetamorphicSuite(Suite):
         spoken = [SENTENCES] if self.policy.reads_sentences else []
         spoken += [entailment_columns(self.entailment)] if self.entailment else []
         own = {
-            name: (*each.pool_columns, *spoken, *_of_metrics(name))
-            for name, each in self.relations.items()
+            name: (*relation.pool_columns, *spoken, *_of_metrics(name))
+            for name, relation in self.relations.items()
         }
         if self.task is None or not self.forms:
             return own
         degrees = degree_columns(self.task.scale, self.policy.least_mass)
-        reading = {name for name, each in self.relations.items() if each.reads_task}
+        reading = {name for name, relation in self.relations.items() if relation.reads_task}
         return {
             name: (*several, degrees) if name in reading else several
             for name, several in own.items()
@@ -337,12 +343,12 @@ class MetamorphicSuite(Suite):
 
         Of a judged follow-up each judge is asked, too.
         """
-        asked, judge = 0, self.setup.judge
+        questions, judge = 0, self.setup.judge
         for relation in self.relations.values():
             judges = judge.count if judge is not None and self.judges(relation) else 0
             for source in sources_of(relation, self.sources):
-                asked += 1 + relation.most_follow_ups(source, self.sets) * (1 + judges)
-        return asked * self.policy.repeats
+                questions += 1 + relation.most_follow_ups(source, self.sets) * (1 + judges)
+        return questions * self.policy.repeats
 
     def plan(self) -> TestPlan:
         """Return every source with its follow-ups, relation by relation."""
@@ -381,10 +387,10 @@ class MetamorphicSuite(Suite):
         if column in shift.COLUMNS and common in (Reason.NO_REFERENCE, Reason.UNREADABLE):
             return shift.NOT_DECIDED
         for several in self.pool_columns.values():
-            for each in several:
-                if column in each.names:
-                    said = each.not_evaluated.get(common)
-                    return said or f"every pair is {common}"
+            for group in several:
+                if column in group.names:
+                    sentence = group.not_evaluated.get(common)
+                    return sentence or f"every pair is {common}"
         if common is not Reason.NO_CONTROLS:
             return _NOT_EVALUATED.get(common, f"every pair is {common}")
         if all(relation.takes_pairs for relation in self.relations.values()):
@@ -463,10 +469,10 @@ class MetamorphicSuite(Suite):
     def describe(self, plan: TestPlan) -> Iterator[str]:
         """Yield how many sources, pairs and questions there are."""
         control = sum(unit.is_control for unit in plan.units)
-        asked = sum(case.judge is None for case in plan.cases)
+        questions = sum(case.judge is None for case in plan.cases)
         yield (
             f"  suite {self.id}: {len(self.sources)} sources, {len(plan.units) - control} "
-            f"demographic and {control} control pairs, {asked} questions to the system"
+            f"demographic and {control} control pairs, {questions} questions to the system"
         )
         if turns := sum(1 + len(case.before) for case in plan.cases if case.before):
             yield f"    of these, conversations of {turns} turns in all"
@@ -479,14 +485,15 @@ class MetamorphicSuite(Suite):
                 yield f"    the words of {quoted(terms.id)}: {terms.review}"
         for group in self.task.equivalent if self.task else ():
             yield f"    counted as the same answer: {', '.join(group)}"
-        if asked < len(plan.cases):
-            yield f"    {len(plan.cases) - asked} questions to the judge"
+        if questions < len(plan.cases):
+            yield f"    {len(plan.cases) - questions} questions to the judge"
         first: dict[tuple[str, CorpusDocument | None], str] = {}
         again = [
-            f"{quoted(source.id)} is {quoted(known)}"
+            f"{quoted(source.id)} is {quoted(earlier)}"
             for source in self.sources
             if source.pair is None
-            and (known := first.setdefault((source.text, source.document), source.id)) != source.id
+            and (earlier := first.setdefault((source.text, source.document), source.id))
+            != source.id
         ]
         if again:
             more = f" and {len(again) - 1} more" if len(again) > 1 else ""
@@ -497,11 +504,11 @@ class MetamorphicSuite(Suite):
         yield from cautions(self.relations.values(), self.sources, self.sets)
         pairs = [source.pair for source in self.sources if source.pair is not None]
         if pairs:
-            named = {(pair.dimension, name) for pair in pairs for name in pair.attributes}
+            attributes = {(pair.dimension, name) for pair in pairs for name in pair.attributes}
             dimensions = {pair.dimension for pair in pairs}
             yield (
                 f"    {len(pairs)} written pairs of {len({p.relation for p in pairs})} relations "
-                f"name {len(named)} attributes of {len(dimensions)} dimensions"
+                f"name {len(attributes)} attributes of {len(dimensions)} dimensions"
             )
 
 
