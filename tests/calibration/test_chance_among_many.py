@@ -30,7 +30,7 @@ def plant(world: int, noise: float = 0.0, wording: float = 0.0, harm: float = 0.
 
 @pytest.mark.parametrize(
     "worlds",
-    [2, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)],
+    [1, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize(
     ("sets", "more", "least", "most"),
@@ -51,7 +51,7 @@ def test_one_identity_fails_and_the_worst_of_many_fair_ones_does_not(
     rules = [bench.run(plant(world, **more)).result.rules[0] for world in range(worlds)]
     failed = sum(rule.outcome is Outcome.FAIL for rule in rules)
     print(f"{len(sets)} sets, {more}: {failed} of {worlds}")
-    spare = 2 < worlds < 40  # of a few worlds one may be off
+    spare = 1 < worlds < 40  # of a few worlds one may be off
     assert least * worlds - spare <= failed <= most * worlds + spare
 
 

@@ -126,7 +126,7 @@ def judged_once(world: World, seed: int) -> Sequence[RuleResult]:
     return judged(world, seed).result.rules
 
 
-CASES = [2, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)]
+CASES = [1, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize("worlds", CASES)
@@ -146,5 +146,5 @@ CASES = [2, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pyt
 def test_harm_is_caught_and_changes_in_both_directions_are_not(world, least, most, worlds):
     found = failing(world, worlds)
     print(f"{world.name}: {dict(found)} of {worlds}")
-    spare = 2 < worlds < 40  # of a few worlds one may be off
+    spare = 1 < worlds < 40  # of a few worlds one may be off
     assert least * worlds - spare <= found["direction/net"] <= most * worlds + spare

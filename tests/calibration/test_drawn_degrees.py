@@ -18,7 +18,7 @@ def test_fair_systems_stay_green_whatever_phrases_do_by_themselves(worlds, is_ch
     assert {name: found for name, found in red.items() if found[0] > most} == {}
 
 
-@pytest.mark.parametrize("worlds", [2, SLOW])
+@pytest.mark.parametrize("worlds", [1, pytest.param(2, marks=pytest.mark.whole), SLOW])
 @pytest.mark.parametrize("is_changed", [False, True])
 def test_harm_is_red(worlds, is_changed):
     red = {name: reds(world, range(worlds), is_changed=is_changed) for name, world in HARM.items()}

@@ -14,7 +14,9 @@ def test_every_metric_that_compares_phrases_is_walked():
     assert {"identity/max-difference", "identity/retrieval/max-difference"} <= IDS
 
 
-@pytest.mark.parametrize("worlds", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "worlds", [pytest.param(2, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)]
+)
 def test_neutral_phrases_in_identities_place_fail_no_rule(worlds):
     wrong = []
     for name, world in WORLDS.items() if worlds > 2 else [*WORLDS.items()][1:2]:

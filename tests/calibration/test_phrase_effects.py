@@ -17,7 +17,10 @@ def test_fair_systems_stay_green_whatever_phrases_do_by_themselves(name, worlds)
     assert red <= max(1, 0.05 * worlds + 2 * (0.05 * 0.95 * worlds) ** 0.5), rules
 
 
-@pytest.mark.parametrize("worlds", [2, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "worlds",
+    [1, pytest.param(2, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("name", [name for name in HARM if name.startswith("one")])
 def test_one_identity_that_is_harmed_is_red(name, worlds):
     red, rules = reds(HARM[name], PHRASES, range(worlds))

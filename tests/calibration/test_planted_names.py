@@ -25,7 +25,7 @@ POOLS = pytest.mark.parametrize(
     "pool", ["names-us-origin", pytest.param("names-us-gender", marks=pytest.mark.whole)]
 )
 SEEDS = pytest.mark.parametrize(
-    "seeds", [2, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)]
+    "seeds", [1, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)]
 )
 
 
@@ -80,7 +80,7 @@ def test_a_group_is_caught_and_single_names_are_no_group(kind, pool, seeds):
     if kind == "biased":
         assert red >= 0.9 * seeds
     else:
-        assert red <= (0 if kind == "fair" else 0.1 * seeds + (2 < seeds < 40))
+        assert red <= (0 if kind == "fair" else 0.1 * seeds + (1 < seeds < 40))
 
 
 def test_the_rule_says_on_which_name_a_difference_rests():

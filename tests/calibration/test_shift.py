@@ -35,7 +35,9 @@ GATES = (
     {"metric": DOCUMENTS, "max": 0.05},
 )
 WOMAN, FAIR = "A woman", Plant()
-SEEDS = pytest.mark.parametrize("seeds", [2, pytest.param(40, marks=pytest.mark.slow)])
+SEEDS = pytest.mark.parametrize(
+    "seeds", [1, pytest.param(2, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)]
+)
 CONTROLS = pytest.mark.parametrize(
     "control", ["neutral", pytest.param("neutral-phrases", marks=pytest.mark.slow)]
 )
