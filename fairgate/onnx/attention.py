@@ -22,13 +22,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from fairgate.onnx.session import imported_runtime
+from fairgate.onnx.shared_heads import SharedHeads
 
 JOINT_INPUT = "fairgate_joint"
 """bool `[1]`: whether one token is added to each row of a cache without gaps."""
 COMPARISONS = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
+MICROSOFT = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
 _PREFIX = "fairgate_joint_"
-_DOMAIN = "com.microsoft"
 _PADDING, _POSITIONS = "attention_mask", "position_ids"
 _FLOAT32 = 1
 """TensorProto's number of the one format in which the operator's bits are the same in any batch: in
@@ -378,23 +380,37 @@ def join_attention(model: Any) -> bool:
         return False
     replaced: dict[int, list[Any]] = {}
     turned: set[str] = set()
+    shared = SharedHeads(index, layers[0], _PREFIX)
     for number, layer in enumerate(layers):
         own = index.nodes_of(layer)
         replaced |= {id(node): [] for node in own}
         angles = [] if layer.plain_inputs is None else [*layer.plain_inputs[-2:]]
         tables = [node for angle in angles if angle not in turned for node in _table(angle)]
         turned.update(angles)
-        replaced[id(own[-1])] = [*tables, _either(layer, own, f"{_PREFIX}{number}_")]
+        prefix = f"{_PREFIX}{number}_"
+        plain = shared.unrepeated(layer, own, prefix) if shared.fit else own
+        replaced[id(own[-1])] = [*tables, _either(layer, plain, prefix)]
     nodes = _lengths(model, layers[0])
+    if shared.fit:
+        tensors, shapes = shared.shapes()
+        model.graph.initializer.extend(tensors)
+        nodes += shapes
     for node in model.graph.node:
         nodes += replaced.get(id(node), [node])
     model.graph.input.append(helper.make_tensor_value_info(JOINT_INPUT, TensorProto.BOOL, [1]))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     del model.graph.value_info[:]
-    if all(entry.domain != _DOMAIN for entry in model.opset_import):
-        model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
+    import_microsoft(model)
     return True
+
+
+def import_microsoft(model: Any) -> None:
+    """Let the nodes of an `onnx.ModelProto` be Microsoft's own operators, too."""
+    from onnx import helper
+
+    if all(entry.domain != MICROSOFT for entry in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
 
 
 def _either(layer: Attention, plain: Sequence[Any], prefix: str) -> Any:
@@ -505,7 +521,7 @@ def _joint(layer: Attention, prefix: str) -> list[Any]:
     else:
         tables = [f"{_PREFIX}rows", f"{inputs.cosines}_table", f"{inputs.sines}_table"]
         nodes = [
-            make_node("RotaryEmbedding", [tensor, *tables], [name], domain=_DOMAIN)
+            make_node("RotaryEmbedding", [tensor, *tables], [name], domain=MICROSOFT)
             for tensor, name in zip((inputs.queries, inputs.keys), own, strict=False)
         ]
         own[2] = inputs.values
@@ -522,7 +538,7 @@ def _joint(layer: Attention, prefix: str) -> list[Any]:
             "GroupQueryAttention",
             [*tensors, f"{_PREFIX}lengths", f"{_PREFIX}longest"],
             [prefix + name for name in outputs],
-            domain=_DOMAIN,
+            domain=MICROSOFT,
             num_heads=layer.heads,
             kv_num_heads=layer.shared_heads,
             scale=1.0,

@@ -8,14 +8,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fairgate.onnx.attention import COMPARISONS, ONNX, GraphIndex, join_attention
+from fairgate.onnx.attention import (
+    COMPARISONS,
+    MICROSOFT,
+    ONNX,
+    GraphIndex,
+    import_microsoft,
+    join_attention,
+)
 from fairgate.onnx.integer_products import PRODUCT
 from fairgate.onnx.session import sound_model
 
@@ -128,12 +135,14 @@ def read_decoder_graph(
         )
         grown = _grow_window_caches(model)
         contents = [bytes(model.SerializeToString()) if grown else None]
+        share_constants(model)
         whole = attends_to_all and not facts.windows
         if whole and facts.mask_window is None:
             drop_softmax_guards(model)
         for wanted, change in (
             (True, cut_to_positions),
             (True, widen_logits),
+            (joins, project_as_stored),
             (joins and whole, join_attention),
         ):
             if wanted and change(model):
@@ -286,6 +295,49 @@ def _grow_window_caches(model: Any) -> bool:
     return changed
 
 
+def share_constants(model: Any) -> None:
+    """Store what the nodes of an `onnx.ModelProto` name as constants, equal ones once.
+
+    Exporters write the numbers 0, 1 and -1 for every node that reads one, thousands in all, and a
+    session takes its time over each. Graphs with subgraphs are left as they are.
+    """
+    graph = model.graph
+    if any(attribute.HasField("g") or attribute.graphs for attribute in _attributes(graph)):
+        return
+    outputs = {value.name for value in graph.output}
+    stored: dict[bytes, str] = {}
+    names: dict[str, str] = {}
+    tensors, others = [], []
+    for node in graph.node:
+        tensor = node.attribute[0].t if node.op_type == "Constant" and node.attribute else None
+        if tensor is None or not node.attribute[0].HasField("t") or node.output[0] in outputs:
+            others.append(node)
+            continue
+        tensor.name = ""
+        name = stored.setdefault(tensor.SerializeToString(), node.output[0])
+        names[node.output[0]] = name
+        if name == node.output[0]:
+            tensor.name = name
+            tensors.append(tensor)
+    for node in others:
+        if not names.keys().isdisjoint(node.input):
+            node.input[:] = [names.get(name, name) for name in node.input]
+    graph.initializer.extend(tensors)
+    _replace_nodes(graph, others)
+
+
+def _attributes(graph: Any) -> Iterator[Any]:
+    for node in graph.node:
+        yield from node.attribute
+
+
+def _replace_nodes(graph: Any, nodes: Sequence[Any]) -> None:
+    """Let a graph have these nodes of its own, in this order."""
+    copies = [type(node).FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
 def drop_softmax_guards(model: Any) -> int:
     """Take the checks out of an `onnx.ModelProto` and return how many there were.
 
@@ -306,12 +358,13 @@ def drop_softmax_guards(model: Any) -> int:
     }
     for node in model.graph.node:
         node.input[:] = [softmaxes.get(name, name) for name in node.input]
+    gone = set(softmaxes)
     for name in softmaxes:
-        guard = index.makers[name]
-        model.graph.node.remove(guard)
-        selection = index.only_reader(guard.input[0], "Where")
-        if selection is not None and guard.input[0] not in index.outputs:
-            model.graph.node.remove(index.makers[guard.input[0]])
+        [check, *_] = index.makers[name].input
+        if index.only_reader(check, "Where") is not None and check not in index.outputs:
+            gone.add(check)
+    if gone:
+        _replace_nodes(model.graph, [n for n in model.graph.node if gone.isdisjoint(n.output)])
     return len(softmaxes)
 
 
@@ -373,6 +426,39 @@ def widen_logits(model: Any) -> bool:
     )
     logits[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
     del model.graph.value_info[:]
+    return True
+
+
+def project_as_stored(model: Any) -> bool:
+    """Let a loaded graph multiply with the vocabulary's vectors as they are stored, by row.
+
+    Models that read and write with the same vectors have them once, and transpose them for the
+    product: a session computes that when it opens, and holds one more copy. FusedMatMul takes them
+    as they are, and is the same product once weights are packed:
+    https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md. Return False,
+    unchanged, where the projection is another one.
+    """
+    import onnx
+
+    projection = vocabulary_projection(model)
+    index = GraphIndex(model)
+    if projection is None or projection.op_type != "MatMul":
+        return False
+    turned = index.makers.get(projection.input[1])
+    sources = index.made_by(projection.input[1], "Transpose")
+    stored = [
+        tensor
+        for tensor in model.graph.initializer
+        if tensor.name in sources and tensor.data_type == onnx.TensorProto.FLOAT
+    ]
+    if turned is None or not stored or len(stored[0].dims) != 2:
+        return False
+    projection.input[1] = stored[0].name
+    projection.op_type, projection.domain = "FusedMatMul", MICROSOFT
+    projection.attribute.append(onnx.helper.make_attribute("transB", 1))
+    if len(index.readers[turned.output[0]]) == 1 and turned.output[0] not in index.outputs:
+        model.graph.node.remove(turned)
+    import_microsoft(model)
     return True
 
 

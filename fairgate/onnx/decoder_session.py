@@ -111,6 +111,7 @@ class DecoderSession:
         """Return logits `[rows, positions, vocabulary]` and the cache after the prompts.
 
         `read` `[rows, positions]` names the positions wanted; the last token of each row if None.
+        Without positions a graph that is `cut` leaves the vocabulary out.
         `before` holds what stands in front of the rows: as many tokens in each, no padding.
         A lone position is projected onto the vocabulary twice: a product with one row takes a
         kernel that sums in another order.

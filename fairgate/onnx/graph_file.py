@@ -41,6 +41,10 @@ _ENTRIES: dict[str, dict[int, str]] = {
 _OTHER_VALUES = frozenset({3, 4, 5, 6, 7, 10, 11, _EXTERNAL_DATA, _DATA_LOCATION})
 """Fields of a TensorProto that hold values or parts of them in another way."""
 _EXTERNAL = 1
+_LOCATION = b"location"
+"""The key of an external tensor's file."""
+_SMALL = 2**16
+"""Bytes: larger nodes hold weights, which are not to be read."""
 _LEAST = 1024
 """Bytes: what is smaller stays, since shapes and scales are read where the graph is changed."""
 
@@ -74,12 +78,17 @@ def _mapped(graph: Path) -> Iterator[mmap.mmap]:
 
 
 def _messages(
-    content: mmap.mmap, children: Mapping[str, Mapping[int, str]], leaf: str
+    content: mmap.mmap, children: Mapping[str, Mapping[int, str]], leaf: str, *, holds: bytes = b""
 ) -> Iterator[dict[int, bytes]]:
-    """Yield what stands in every message of the kind `leaf`, at any depth, by field number."""
+    """Yield what stands in every message of the kind `leaf`, at any depth, by field number.
+
+    Of the many small nodes only those are walked that hold the bytes `holds`, as all of these do.
+    """
     waiting = [("model", 0, len(content))]
     while waiting:
         kind, start, end = waiting.pop()
+        if kind == "node" and end - start < _SMALL and content.find(holds, start, end) < 0:
+            continue
         fields = [entry for entry in _fields(content, start, end) if entry.wire == _BYTES]
         if kind == leaf:
             yield {entry.number: content[entry.begin : entry.end] for entry in fields}
@@ -176,8 +185,8 @@ def external_locations(graph: Path) -> frozenset[str]:
     with _mapped(graph) as content:
         return frozenset(
             entry.get(_VALUE, b"").decode("utf-8", "surrogateescape")
-            for entry in _messages(content, _ENTRIES, "entry")
-            if entry.get(_KEY) == b"location"
+            for entry in _messages(content, _ENTRIES, "entry", holds=_LOCATION)
+            if entry.get(_KEY) == _LOCATION
         )
 
 
@@ -227,7 +236,7 @@ def _tensor(content: mmap.mmap, location: bytes, start: int, end: int) -> bytes:
     if raw is None or not plain or raw.end - raw.begin < _LEAST:
         return content[start:end]
     entries = {
-        b"location": location,
+        _LOCATION: location,
         b"offset": str(raw.begin).encode(),
         b"length": str(raw.end - raw.begin).encode(),
     }

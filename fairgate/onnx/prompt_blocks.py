@@ -188,7 +188,8 @@ class PromptBlocks:
                     places = [piece.place for piece in pieces]
                     yield PromptBatch(places, partial(self._read, rows, pieces, window))
                 else:
-                    self._run(rows, self._accompanied(pieces), window)
+                    read = self._accompanied(pieces)
+                    self._run(rows, read, window, np.zeros((len(read), 0), dtype=np.int64))
 
     def _accompanied(self, pieces: list[PromptPiece]) -> list[PromptPiece]:
         """Put a lone piece beside itself where its bits would be others without that."""
@@ -236,9 +237,12 @@ class PromptBlocks:
         rows: Sequence[Read],
         pieces: Sequence[PromptPiece],
         window: Window | None,
-        read: TokenArray | None = None,
+        read: TokenArray,
     ) -> tuple[Logits, Cache]:
-        """Run pieces of one place and width behind what is kept; keep what others need of them."""
+        """Run pieces of one place and width behind what is kept; keep what others need of them.
+
+        `read` `[rows, positions]`: whose logits are wanted; without positions none are computed.
+        """
         tokens = [rows[piece.place][0][piece.start : piece.end] for piece in pieces]
         unit, width, before = self._cuts.unit, pieces[0].width, None
         units = pieces[0].start // unit

@@ -177,7 +177,10 @@ def reads_in_any_pieces(session: DecoderSession, lone: LoneReading) -> tuple[boo
         before = None
         for start, end in pairwise([0, *cuts, _LENGTH]):
             width = (slots if end == _LENGTH else end) - start
-            logits, cache = session.prefill([row[start:end] for row in rows], width, None, before)
+            # Only the last piece's logits are computed, as where prompts are read.
+            wanted = None if end == _LENGTH else np.zeros((len(rows), 0), dtype=np.int64)
+            pieces = [row[start:end] for row in rows]
+            logits, cache = session.prefill(pieces, width, wanted, before)
             values = [np.ascontiguousarray(value.numpy()[:, :, :end]) for value in cache.values]
             before = session.full_cache(values)
         return logits, cache
@@ -205,7 +208,8 @@ def _logits(
 
     With `head`, so many tokens of each row are read first.
     """
-    before = session.prefill([row[:head] for row in rows], head)[1] if head else None
+    unread = np.zeros((len(rows), 0), dtype=np.int64)
+    before = session.prefill([row[:head] for row in rows], head, unread)[1] if head else None
     first, cache = session.prefill([row[head:] for row in rows], width - head, before=before)
     second = session.step(cache, [3] * len(rows))
     return np.stack([first[-1, 0], second[-1]]).astype(np.float64)

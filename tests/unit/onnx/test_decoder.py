@@ -105,6 +105,22 @@ def tokens_read(engine, requests, monkeypatch):
     return sum(read)
 
 
+def test_only_what_ends_a_prompt_is_projected_onto_the_vocabulary(requests, monkeypatch):
+    engine = OnnxDecoder(DEMO, decoding=GREEDY)
+    prefill, projected = engine._session.prefill, []
+
+    def counting(rows, width, read=None, before=None):
+        logits, cache = prefill(rows, width, read, before)
+        projected.append(logits.shape[0] * logits.shape[1])
+        return logits, cache
+
+    monkeypatch.setattr(engine._session, "prefill", counting)
+    long = [replace(one, prompt=one.prompt * 6) for one in requests]
+    answers_of(engine, long)
+    assert 0 in projected
+    assert sum(projected) <= len(long)
+
+
 @pytest.mark.whole
 def test_the_uncut_graph_gives_the_same_answers(requests, monkeypatch):
     expected = answers_of(OnnxDecoder(DEMO, decoding=GREEDY), requests)

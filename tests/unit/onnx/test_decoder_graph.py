@@ -16,7 +16,9 @@ from fairgate.onnx.decoder_graph import (
     DecoderGraph,
     cut_to_positions,
     drop_softmax_guards,
+    project_as_stored,
     read_decoder_graph,
+    share_constants,
     width_switch,
 )
 
@@ -214,20 +216,89 @@ def demo():
     return onnx.load(str(DEMO / "model.onnx"))
 
 
-def logits():
+def logits(folder=DEMO):
     """Return the logits of prompts of unlike lengths in one batch, and of two steps after them."""
     numbers = np.random.default_rng(5)
     rows = [numbers.integers(3, 2000, size).tolist() for size in (1, 7, 64, 300)]
-    session = session_of()
+    session = session_of(folder)
     first, cache = session.prefill(rows, 320)
     return [first, *(session.step(cache, [token, 5, 6, token]) for token in (9, 11))]
 
 
-def test_answers_stay_the_same_bit_by_bit(monkeypatch):
+@pytest.mark.parametrize("change", ["drop_softmax_guards", "share_constants"])
+def test_answers_stay_the_same_bit_by_bit(change, monkeypatch):
     without = logits()
-    monkeypatch.setattr(decoder_graph, "drop_softmax_guards", lambda _: 0)
+    monkeypatch.setattr(decoder_graph, change, lambda _: 0)
     for plain, guarded in zip(without, logits(), strict=True):
         assert np.array_equal(plain, guarded)
+
+
+def test_equal_constants_are_stored_once_and_read_by_all():
+    model = demo()
+    nodes = operators(model)
+    index = GraphIndex(model)
+    numbers = [index.constants[node.output[0]] for node in model.graph.node if node.op_type == "Constant"]  # fmt: skip
+    stored = len(model.graph.initializer)
+    share_constants(model)
+    onnx.checker.check_model(model)
+    assert operators(model) == [operator for operator in nodes if operator != "Constant"]
+    new = list(model.graph.initializer)[stored:]
+    assert len({(t.data_type, *t.dims, t.raw_data) for t in new}) == len(new) < len(numbers) / 5
+    assert {*map(tuple, numbers)} == {tuple(numpy_helper.to_array(t).ravel().tolist()) for t in new}
+
+
+def test_constants_that_subgraphs_may_read_stay():
+    model = demo()
+    constant = model.graph.node[0].output[0]
+    branch = helper.make_graph([node("Identity", [constant], "inner")], "b", [], [])
+    condition = helper.make_node("If", ["c"], ["d"], then_branch=branch, else_branch=branch)
+    model.graph.node.append(condition)
+    before = model.SerializeToString()
+    share_constants(model)
+    assert model.SerializeToString() == before
+
+
+def tied(model, kind=np.float32):
+    """Let a model write with vectors that it stores by row, as it reads with them."""
+    [last] = [n for n in model.graph.node if n.output[0] == "logits"]
+    [weights] = [t for t in model.graph.initializer if t.name == last.input[1]]
+    rows = np.ascontiguousarray(numpy_helper.to_array(weights).T).astype(kind)
+    weights.CopyFrom(numpy_helper.from_array(rows, "vectors"))
+    place = list(model.graph.node).index(last)
+    model.graph.node.insert(
+        place, helper.make_node("Transpose", ["vectors"], ["turned"], perm=[1, 0])
+    )
+    last.input[1] = "turned"
+    return model
+
+
+def test_vectors_of_the_vocabulary_are_multiplied_as_they_are_stored(tmp_path, monkeypatch):
+    folder = demo_folder(tmp_path / "model")
+    onnx.save(tied(demo()), str(folder / "model.onnx"))
+    [best, *_] = read_decoder_graph(folder / "model.onnx", attends_to_all=True, joins=True).contents
+    graph = onnx.load_model_from_string(best).graph
+    assert [n.op_type for n in graph.node if "vectors" in n.input] == ["FusedMatMul"]
+    assert not any("turned" in n.output for n in graph.node)
+    own = logits(folder)
+    monkeypatch.setattr(decoder_graph, "project_as_stored", lambda _: False)
+    for stored, turned in zip(own, logits(folder), strict=True):
+        assert np.array_equal(stored, turned)
+
+
+def test_vectors_that_are_stored_otherwise_are_left_as_they_are():
+    for model in (demo(), tied(demo(), np.float16)):
+        before = model.SerializeToString()
+        assert not project_as_stored(model)
+        assert model.SerializeToString() == before
+
+
+def test_without_positions_keys_and_values_are_the_same_and_no_logits_are_computed():
+    session, rows = session_of(), [[5, 6, 7], [8, 9]]
+    logits, cache = session.prefill(rows, 4)
+    none, same = session.prefill(rows, 4, np.zeros((2, 0), dtype=np.int64))
+    assert none.shape == (2, 0, logits.shape[2])
+    for own, value in zip(same.values, cache.values, strict=True):
+        assert np.array_equal(own.numpy(), value.numpy())
 
 
 def test_all_checks_of_an_export_are_taken_out_and_the_graph_stays_valid():

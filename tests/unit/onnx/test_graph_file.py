@@ -232,6 +232,14 @@ def test_attributes_subgraphs_and_functions_are_found_at_any_depth(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("size", [10, 2**17])
+def test_external_data_of_a_node_are_found_whatever_its_size(size, tmp_path):
+    constant = helper.make_node(
+        "Constant", [], ["k"], value=external_tensor("constant.bin"), doc_string="d" * size
+    )
+    assert locations(tmp_path, model_of(graph_of(node=[constant]))) == {"constant.bin"}
+
+
 GROUP, NESTED = b"\xfb\x07\xfc\x07", b"\xfb\x07\x08\x01\x83\x08\x84\x08\x12\x01x\xfc\x07"
 """Fields of numbers that ONNX does not have, in a way of writing that it does not use."""
 
