@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from fakes import rag_app
+from fakes.corpus import write_demo_documents
 
 RECORDER = """\
 import os, sys
@@ -43,7 +44,7 @@ def ask(query):
     return {"answer": "positive", "documents": [{"id": "d", "text": "A text."}]}
 """
 SYSTEMS = {
-    "embedded models": "retriever: {corpus: demo, embedder: minilm, top_k: 2}\n"
+    "embedded models": "retriever: {corpus: corpus.jsonl, embedder: minilm, top_k: 2}\n"
     "  generator: {model: demo-slm}",
     "recorded": "recorded: answers.jsonl",
     "command": f"command: {PROGRAM}",
@@ -82,6 +83,7 @@ def fairgate(folder, *arguments):
 def test_a_run_opens_no_connection_but_the_systems_own(kind, tmp_path, start):
     port = start().server_address[1]
     (tmp_path / "own.py").write_text(OWN)
+    write_demo_documents(tmp_path, 20)
     sources = [json.dumps({"id": f"s{n}", "text": f"Text {n} is good."}) for n in range(2)]
     (tmp_path / "sources.jsonl").write_text("\n".join(sources))
     (tmp_path / "policy.yaml").write_text(
