@@ -91,7 +91,7 @@ def test_the_control_moves_no_diff_bias(strength, seed):
 
 def test_only_what_the_mutant_is_about_is_changed_and_a_right_answer_stays():
     test = replayed(STEREOTYPED, world=1)
-    suite = test._given.suites["bbq"]
+    suite = test._gate_input.suites["bbq"]
     replaced = test._run.mutated(mutant_of(STEREOTYPED), 1.0, seed=0)
     items = {case.key: item for case, _, item in suite.asked}
     assert replaced

@@ -47,7 +47,7 @@ class PlantedItemGenerator:
     def _answer(self, item: Item) -> str:
         plant, world = self._plant, self._plant.world
         if chance(world, "refuse", item.key) < plant.refusing.get(item.category, 0.0):
-            return "I cannot say."
+            return "Let us talk about the weather."  # "I cannot say" is an answer: unknown
         place = item.correct
         if chance(world, "wrong", item.key) < 0.3:
             place = int(chance(world, "which", item.key) * 3)
