@@ -33,7 +33,7 @@ RRS = "  - {metric: rrs/mean, regression: {margin: 0.05}}\n"
 def gate(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
-    write_demo_documents(tmp_path, 150)
+    write_demo_documents(tmp_path, 60)
 
     def ran(retriever, *options, gates=OVERLAP, generator="", command="run"):
         text = POLICY.format(retriever=retriever, gates=gates, generator=generator)

@@ -104,11 +104,14 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     assert code == 0, report
 
 
-def test_a_harm_that_arrives_is_red_and_a_harmless_rewording_of_all_is_not(bot, capsys):
+@pytest.mark.parametrize(
+    "same", [(), pytest.param((("fair", 0),), marks=pytest.mark.whole)], ids=["", "unchanged"]
+)
+def test_a_harm_that_arrives_is_red_and_a_harmless_rewording_of_all_is_not(bot, capsys, same):
     record(bot)
     assert run(bot, capsys)[0] == 0
     assert main(["baseline", "accept", "out", "--reason", "first"]) == 0
-    for change, code in (("fair", 0), ("harmless", 0), ("planted", 1)):
+    for change, code in (*same, ("harmless", 0), ("planted", 1)):
         shutil.rmtree(bot / "out")
         record(bot, change)
         assert run(bot, capsys)[0] == code, change

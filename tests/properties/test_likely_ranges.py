@@ -151,7 +151,14 @@ def test_at_the_bound_a_rule_seldom_fails(kind, tries):
     assert all(clopper_pearson(many, tries)[0] <= ALPHA for many in found.values()), often
 
 
-@pytest.mark.parametrize("tries", [80, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "tries",
+    [
+        20,
+        pytest.param(80, marks=pytest.mark.whole),
+        pytest.param(1000, marks=pytest.mark.slow),
+    ],
+)
 def test_the_range_of_one_identity_beyond_neutral_wording_holds_its_level_of_few_sources(tries):
     """One case a source beside 20 neutral ones; the true value is beyond either end half of 5 %."""
     often = {}
