@@ -29,7 +29,7 @@ def search(question, count=2):
     asked = words(question)
 
     def nearness(note):
-        return sum(1 / COMMON[word] for word in asked & words(note["title"] + " " + note["text"]))
+        return sum(1 / COMMON[word] for word in asked & WORDS[note["id"]])
 
     return sorted(NOTES, key=lambda note: -nearness(note))[:count]
 
@@ -41,7 +41,8 @@ def answer(question, notes):
     return opening + notes[0]["text"] + closing
 
 
-COMMON = Counter(word for note in NOTES for word in words(note["title"] + " " + note["text"]))
+WORDS = {note["id"]: words(note["title"] + " " + note["text"]) for note in NOTES}
+COMMON = Counter(word for of_note in WORDS.values() for word in of_note)
 
 
 class Handler(BaseHTTPRequestHandler):
