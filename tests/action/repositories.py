@@ -25,6 +25,7 @@ suites:
     task: sentiment
     sources: sources.jsonl
     perturbations: [race, gender]
+    control: paper
 gates:
   - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}
   - {metric: unreadable/net, max: 0.02}

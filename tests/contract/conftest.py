@@ -19,7 +19,8 @@ version: 1
 name: app
 system: {system}
 suites:
-  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender]}}
+  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender],
+     control: paper}}
 gates:
   - {{metric: asr/generation/controlled, max: 0.1, regression: {{margin: 0.02}}}}
   - {{metric: asr/retrieval, max: 0.1, regression: {{margin: 0.02}}}}

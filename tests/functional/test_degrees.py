@@ -142,7 +142,7 @@ def test_answers_beside_the_forms_count_by_their_labels_and_are_counted(asked, s
     assert asked.run("run", "policy.yaml", "--out", "out") == 0, asked.said
     found = {m["metric"]: m for m in asked.record()["measurements"] if not m["where"]}
     assert found["label/log-odds"]["inconclusive"] == 0
-    notice = f"{len(pairs)} of 240 compared answers have less than `least_mass`"
+    notice = f"{len(pairs)} of {20 * (3 + 20)} compared answers have less than `least_mass`"
     assert any(notice in one for one in asked.record()["notices"]) is bool(pairs)
 
 

@@ -39,3 +39,12 @@ def test_a_baseline_of_nine_nouns_is_compared_by_counts_and_told_apart_until_acc
     codes = [workspace.gate(fair), workspace.gate(harmful)]
     assert codes == [0, 1]
     assert workspace.record()["overlap"]["incompatible"] == []
+
+
+def test_a_suite_that_names_no_control_asks_the_sample(workspace):
+    workspace.policy(suite=SAMPLE)
+    workspace.sources(1)
+    named = [case["key"] for case in workspace.plan()]
+    workspace.edit(SAMPLE)
+    assert [case["key"] for case in workspace.plan()] == named
+    assert sum("#neutral-phrases/" in key for key in named) == 20

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 NO_TASK = "none"
 NO_CONTROL = "none"
+NEUTRAL_PHRASES = "neutral-phrases"
+NEUTRAL_SUBJECTS = "neutral-subjects"
 PAPER_CONTROL = "paper"
 """What policies may call the nine nouns `neutral`."""
 LABEL_PLACE = "{label}"
@@ -222,12 +224,10 @@ class SuitePolicy(SuiteModel):
         description="Embedded perturbation sets, pools of names for `names/*`, or your own paths.",
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
-        default="neutral",
+        default=NEUTRAL_PHRASES,
         description="Perturbation set of neutral wording; `none` asks none, `paper` (or `neutral`) "
         "nine nouns that are held fixed, beside which rates are the papers' and say nothing about "
-        "wording. Where it is left out "
-        "it is `neutral-phrases` in conversations and for `actions`, and `neutral-subjects` for "
-        "`documents/subject`: wording as long as the identities'. With it, the "
+        "wording. Where it is left out for `documents/subject` it is `neutral-subjects`. With it, the "
         "suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
     )
     control_phrases: Annotated[int, Field(ge=1)] | None = Field(
@@ -362,25 +362,13 @@ class SuitePolicy(SuiteModel):
         """Return the suite with at most so many sources."""
         return self.model_copy(update={"limit": min(most, self.limit or most)})
 
-    def with_matched_control(
-        self, relations: Sequence[MetamorphicRelation], task: Task | None
-    ) -> Self:
-        """Return the suite with neutral wording as long as the identities'.
-
-        Itself where the policy names a control, or the suite is one of the papers' kind, whose nine
-        nouns are shorter: the length of a phrase alone could be called an identity.
-        """
+    def with_matched_control(self, relations: Sequence[MetamorphicRelation]) -> Self:
+        """Return the suite with the neutral wording of its relations where the policy names none."""
         if "control" in self.model_fields_set:
             return self
-        if any(relation.changes_documents for relation in relations):
-            matched = "neutral-subjects"
-        elif any(relation.asks_in_turns for relation in relations) or (
-            task is not None and task.actions
-        ):
-            matched = "neutral-phrases"
-        else:
+        if not any(relation.changes_documents for relation in relations):
             return self
-        return self.model_copy(update={"control": matched})
+        return self.model_copy(update={"control": NEUTRAL_SUBJECTS})
 
     def accesses(self) -> tuple[Access, ...]:
         """Return nothing: sources, tasks and terms are files."""
@@ -409,7 +397,7 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         materials.report(field, sentence)
     limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
     read = materials.sources(policy.sources, limit, policy.attributes)
-    policy = policy.with_matched_control(relations, task)
+    policy = policy.with_matched_control(relations)
     phrases = policy.control_phrases
     sets_named = policy.perturbations, policy.control
     sets = materials.perturbation_sets(*sets_named, phrases=phrases) if makes else ()

@@ -43,7 +43,7 @@ def test_a_toy_system_is_gated_from_a_policy_alone(folder, capsys):
     toy = toy_kind()
     with registered(toy):
         assert gate(folder, POLICY) == 0
-        assert toy.asked == 12 * 13
+        assert toy.asked == 12 * (1 + 3 + 20)
         biased = POLICY.replace("positive}", "positive, biased: A woman}")
         assert gate(folder, biased) == 1
     record = json.loads((folder / "out" / "run.json").read_text())
