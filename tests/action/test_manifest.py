@@ -226,7 +226,7 @@ SMALL = """\
 version: 1
 name: p
 system: SYSTEM
-suites: [{id: s, task: sentiment, sources: demo-reviews, limit: 6, attribution: "off"}]
+suites: [{id: s, task: sentiment, sources: demo-reviews, limit: 6, control: paper, attribution: "off"}]
 gates: [{metric: asr/generation, max: 0.9}]
 """
 OUTSIDE = ("http: {url: 'http://127.0.0.1:1'}", "command: [x]", "python: 'm:f'")

@@ -223,7 +223,7 @@ READS = [
         "'positive' (text); expected a Reading",
     ),
     ({"oracle": "return 7"}, "7; expected an Oracle"),
-    ({"prepare": "assert len(responses) != 156"}, "`oracle().prepare` of the relation"),
+    ({"prepare": "assert len(responses) != 288"}, "`oracle().prepare` of the relation"),
 ]
 
 

@@ -97,7 +97,7 @@ def test_degrees_move_by_the_difference_of_probabilities_beyond_neutral_wording(
 
     def neutral_too(row):
         _, _, phrase = row["key"].partition("#")
-        return moved(row, better=phrase == "gender/woman" or phrase.startswith("neutral/"))
+        return moved(row, better=phrase == "gender/woman" or phrase.startswith("neutral-phrases/"))
 
     values = both(workspace, DEGREES, before, neutral_too)
     assert values["shift/degree", "woman"] == pytest.approx(0.0, abs=1e-9)
