@@ -24,7 +24,6 @@ from fairgate.domain.wording import listed
 from fairgate.suites.catalogue import SuiteKind
 
 if TYPE_CHECKING:
-    from fairgate.domain.cases import Task
     from fairgate.relations.relation import MetamorphicRelation
     from fairgate.suites.metamorphic.suite import MetamorphicSuite
     from fairgate.suites.suite import Materials, Setup
@@ -227,8 +226,8 @@ class SuitePolicy(SuiteModel):
         default=NEUTRAL_PHRASES,
         description="Perturbation set of neutral wording; `none` asks none, `paper` (or `neutral`) "
         "nine nouns that are held fixed, beside which rates are the papers' and say nothing about "
-        "wording. Where it is left out for `documents/subject` it is `neutral-subjects`. With it, the "
-        "suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
+        "wording. Where it is left out for `documents/subject` it is `neutral-subjects`. With it, "
+        "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
     )
     control_phrases: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
@@ -363,7 +362,7 @@ class SuitePolicy(SuiteModel):
         return self.model_copy(update={"limit": min(most, self.limit or most)})
 
     def with_matched_control(self, relations: Sequence[MetamorphicRelation]) -> Self:
-        """Return the suite with the neutral wording of its relations where the policy names none."""
+        """Return the suite with its relations' neutral wording where the policy names none."""
         if "control" in self.model_fields_set:
             return self
         if not any(relation.changes_documents for relation in relations):
