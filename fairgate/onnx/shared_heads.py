@@ -97,7 +97,7 @@ class SharedHeads:
         return node if node is not None and node.op_type == "Transpose" else None
 
     def _source(self, name: str) -> str:
-        """Return what is repeated by one new axis of the group's size; empty where nothing is."""
+        """Name of the value that one new axis of the group's size repeats; empty where none is."""
         index = self._index
         [expanded] = index.made_by(name, "Reshape")[:1] or [""]
         [widened] = index.made_by(expanded, "Expand")[:1] or [""]
