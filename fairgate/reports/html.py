@@ -141,22 +141,22 @@ def _line(words: Inline) -> Markup:
     """Return words as HTML: the one place that escapes."""
     import markupsafe
 
-    return markupsafe.Markup("").join(map(_span, spans(words)))
+    return markupsafe.Markup("".join(map(_span, spans(words))))  # noqa: S704 (escaped)
 
 
-def _span(span: Span) -> Markup:
+def _span(span: Span) -> str:
     import markupsafe
 
     if span.kind is Kind.MARK:
         return mark(Outcome(span.text))
-    element = markupsafe.Markup(_ELEMENTS[span.kind])  # noqa: S704 (our own element)
-    around = markupsafe.Markup(_TONES[span.tone])  # noqa: S704 (our own element)
     text = harmless(span.shown)
     if span.kind is Kind.PROSE:  # other kinds are verbatim, or kept on one line
         text = figures.unbroken(text)
-    return around.format(element.format(text))
+    element = _ELEMENTS[span.kind].replace("{}", markupsafe.escape(text))
+    return _TONES[span.tone].replace("{}", element)
 
 
+@functools.cache
 def mark(outcome: Outcome) -> Markup:
     """Return an outcome's mark as a drawing: fonts need not have one."""
     import markupsafe
