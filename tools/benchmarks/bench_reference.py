@@ -36,7 +36,7 @@ def policy(reference: str, sources: int) -> str:
     return (
         f"version: 1\nname: cost\nsystem: {SYSTEM}\n{beside}"
         "suites:\n  - id: reviews\n    task: sentiment\n    sources: demo-reviews\n"
-        f"    perturbations: [gender]\n    attribution: 'off'\n    limit: {sources}\n"
+        f"    perturbations: [gender]\n    control: paper\n    attribution: 'off'\n    limit: {sources}\n"
         f"gates:\n  - {{metric: asr/generation, max: 0.9}}\n{shift}"
     )
 

@@ -30,7 +30,8 @@ name: own
 system: {{recorded: answers.jsonl}}
 min_decided: 0.5
 suites:
-  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [{sets}], attribution: "off"}}
+  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [{sets}],
+     control: paper, attribution: "off"}}
 gates:
 {gates}
 """
