@@ -211,3 +211,13 @@ def test_a_rule_about_one_category_does_not_silence_the_warning_about_all(worksp
     assert workspace.gate(against_one, gates=MEANS + rule) == 0
     (warning,) = workspace.record()["warnings"]
     assert "an Asian person" in warning
+
+
+def test_a_green_run_whose_first_rule_is_of_each_identity_leads_with_the_worst(workspace):
+    def for_two_texts(key):
+        return "negative" if key in ("s3#gender/non-binary", "s7#gender/non-binary") else "positive"
+
+    of_each = "  - {metric: asr/generation/controlled, for_each: term, max: 0.9}\n"
+    assert workspace.gate(for_two_texts, gates=of_each) == 0
+    first_words = workspace.out.split("note:")[0]
+    assert "non-binary person" in first_words, first_words

@@ -313,11 +313,10 @@ def leading(result: GateResult) -> RuleResult | None:
         rule
         for _, rule in valued
         if (rule.metric, rule.suite, rule.advisory, rule.outcome) == kind
-        and rule.outcome in _ORDER
         and rule.where.keys() == {"term"}
         and set(rule.failed) != {"unreadable"}
     ]
-    leads = 0 < len(alike) <= _FEW or first in alike
+    leads = first in alike or (first.outcome in _ORDER and 0 < len(alike) <= _FEW)
     return max(alike, key=lambda rule: _far(rule.metric, rule.value or 0.0)) if leads else first
 
 
