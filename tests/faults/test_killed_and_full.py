@@ -139,6 +139,7 @@ ATTEMPTS = """
 """
 FULL = f"""{ATTEMPTS}
     # The kernel refuses files over this size: the write itself fails, as on a full disk.
+    sys.dont_write_bytecode = True  # a compiled module would be cut without a word
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     tell(
         lambda: write_bytes(sys.argv[1] + "/report.md", b"x" * 50_000),

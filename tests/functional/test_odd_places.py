@@ -136,7 +136,11 @@ def test_a_name_that_the_locale_cannot_hold_is_no_wrong_name(place):
     assert started(place, "check", "é.yaml", **ascii_only | {"PYTHONUTF8": "1"}).returncode == 0
 
 
-def test_a_limit_of_files_sizes_is_called_by_its_name(place, tmp_path):
+def test_a_limit_of_files_sizes_is_called_by_its_name(place, tmp_path, monkeypatch):
+    # Python does not notice that a compiled module was cut, and could not import it any more.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+
     def small():
         resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, 3_000))
 
