@@ -133,7 +133,7 @@ class OnnxDecoder:
             )
         )
         if self._session.joins:
-            answers = self._answer_jointly(batches, min(len(rows), self._batch.rows))
+            answers = self._answer_jointly(batches, rows)
         else:
             answers = (
                 batch_answer for batch in batches for batch_answer in self._answer_batch(*batch)
@@ -184,17 +184,15 @@ class OnnxDecoder:
                 yield left[number], contexts[left[number]].read(own)
 
     def _answer_jointly(
-        self, batches: Iterator[tuple[list[AnswerRow | None], PromptBatch]], most: int
+        self, batches: Iterator[tuple[list[AnswerRow | None], PromptBatch]], rows: list[AnswerRow]
     ) -> Iterator[tuple[int, Execution]]:
-        """Answer rows of all batches together, at most as many at once as a batch has rows.
-
-        `most`: how many those are.
-        """
+        """Answer the rows of all batches together, at most as many at once as a batch has."""
         from fairgate.onnx.decoder_session import JointRows
 
         thinking = self._decoding.thinking_tokens if self._prompts.may_think else 0
         follow = self._decoding.max_new_tokens + thinking
-        cache = JointRows(self._session, follow, most)
+        most, longest = min(len(rows), self._batch.rows), max(len(row.prompt) for row in rows)
+        cache = JointRows(self._session, follow, most, longest)
         running = list[AnswerRow]()
         for batch, prompts in batches:
             answers = [(number, row) for number, row in enumerate(batch) if row is not None]

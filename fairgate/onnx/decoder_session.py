@@ -125,8 +125,9 @@ class DecoderSession:
         # Padding repeats the last position: a table of positions may end there.
         positions = np.minimum(np.arange(width, dtype=np.int64), lengths[:, None] - 1)
         wanted = lengths[:, None] - 1 if read is None else read
-        cache = Cache(values=self._empty_cache(len(rows)), mask=mask, lengths=lengths)
-        if before is not None:
+        if before is None:
+            cache = Cache(values=self._empty_cache(len(rows)), mask=mask, lengths=lengths)
+        else:
             mask = np.concatenate([before.mask, mask], axis=1)
             cache = Cache(values=before.values, mask=mask, lengths=lengths + before.lengths)
             positions = positions + before.lengths[:, None]
@@ -300,9 +301,15 @@ class JointRows:
     and values are `[rows, heads, slots, size]`.
     """
 
-    def __init__(self, session: DecoderSession, spare: int = _SPARE, rows: int = _FEWEST) -> None:
-        """Take the session that steps, how many tokens follow, and for how many rows at first."""
+    def __init__(
+        self, session: DecoderSession, spare: int = _SPARE, rows: int = _FEWEST, longest: int = 0
+    ) -> None:
+        """Take the session that steps, and how many tokens follow.
+
+        Room is made at first for so many rows and for the longest one that will join.
+        """
         self._session = session
+        self._longest = longest
         self._spare = min(spare, _SPARE)
         self._fewest = max(rows, _FEWEST)
         self._arrays: list[npt.NDArray[Any]] = []
@@ -361,7 +368,8 @@ class JointRows:
         here, free = (held[0].shape[0], held[0].shape[2]) if held else (0, 0)
         if rows <= here and slots <= free:
             return
-        rows, slots = max(rows, here), free if slots <= free else slots + self._spare
+        wider = max(slots, self._longest + 1) + self._spare
+        rows, slots = max(rows, here), free if slots <= free else wider
         held_lengths = self._lengths[: self._rows]
         used = int(held_lengths.max(initial=0))
         self._arrays = [

@@ -201,13 +201,14 @@ class PromptBlocks:
         paths = [
             window.paths[piece.place][piece.start // unit : piece.end // unit] for piece in pieces
         ]
+        kept = [_as_slice(path) for path in paths]
         for number, value in enumerate(cache.values if any(paths) else ()):
-            for units, piece, row in zip(paths, pieces, value.numpy(), strict=True):
+            for units, places, piece, row in zip(paths, kept, pieces, value.numpy(), strict=True):
                 own = row[:, piece.start : piece.start + len(units) * unit]
                 own = own.reshape(len(row), len(units), unit * row.shape[2])
                 if len(self._stores) <= number:
                     self._stores.append(_empty(own, window.units))
-                self._stores[number][:, units] = own
+                self._stores[number][:, places] = own
 
     def _read(
         self, rows: Sequence[Read], pieces: list[PromptPiece], window: Window | None
@@ -261,6 +262,12 @@ class PromptBlocks:
         if window is not None:
             self._keep(pieces, window, cache)
         return logits, cache
+
+
+def _as_slice(units: list[int]) -> slice | list[int]:
+    """Return neighbours as a slice, which is copied at once."""
+    neighbours = slice(units[0], units[0] + len(units)) if units else slice(0)
+    return neighbours if units == [*range(neighbours.start or 0, neighbours.stop)] else units
 
 
 def _empty(like: npt.NDArray[Any], units: int) -> npt.NDArray[Any]:

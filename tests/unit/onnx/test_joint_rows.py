@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 from fairgate.onnx import attention, decoder_graph
 from fairgate.onnx.attention import JOINT_INPUT, GraphIndex, join_attention
-from fairgate.onnx.decoder_session import DecoderSession
+from fairgate.onnx.decoder_session import DecoderSession, JointRows
 
 ROOT = Path(__file__).parents[3]
 RNG = np.random.default_rng(7)
@@ -150,3 +150,18 @@ def test_graphs_and_runtimes_with_less_to_go_by_join_too(change, monkeypatch):
     engine = TokenDecoder(DEMO, 20)
     assert engine._session.joins
     assert engine.answers(PROMPTS) == expected
+
+
+def test_keys_and_values_are_not_moved_for_a_longer_row_that_was_announced(monkeypatch):
+    moved = []
+    reserve = JointRows._reserve
+
+    def counting(self, *given):
+        before = self._arrays
+        reserve(self, *given)
+        moved.append(self._arrays is not before)
+
+    monkeypatch.setattr(JointRows, "_reserve", counting)
+    engine = Uneven(DEMO, 8, batch_size=3)
+    engine.bits_of(PROMPTS)
+    assert sum(moved) == 1

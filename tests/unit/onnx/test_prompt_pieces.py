@@ -145,9 +145,9 @@ def test_a_graph_whose_lone_rows_have_other_bits_reads_them_beside_their_copy(sp
 def test_only_models_that_may_think_get_slots_for_it(monkeypatch):
     spares, made = [], decoder_session.JointRows.__init__
 
-    def counted(self, session, spare, rows):
+    def counted(self, session, spare, *others):
         spares.append(spare)
-        made(self, session, spare, rows)
+        made(self, session, spare, *others)
 
     monkeypatch.setattr(decoder_session.JointRows, "__init__", counted)
     for thinks in (False, True):
