@@ -87,4 +87,4 @@ def test_a_policy_error_is_annotated_at_its_line(job, history):
     text = POLICY.replace("asr/generation/controlled", "asr/generatoin")
     history.proposes(files={"policies/small.yaml": text})
     assert job.pull(history) == 2
-    assert re.search(r"::error file=policies/small\.yaml,line=10,", job.out)
+    assert re.search(r"::error file=policies/small\.yaml,line=11,", job.out)

@@ -556,7 +556,7 @@ def test_what_does_not_decide_asks_no_more_than_what_decides(
     assert told is not is_judged, judged.remarks
 
 
-SUITE = "suites: [{id: s, task: sentiment, sources: demo-reviews, limit: 6}]"
+SUITE = "suites: [{id: s, task: sentiment, sources: demo-reviews, limit: 6, control: paper}]"
 BROKEN = {
     "policy": ("p.yaml", "", ""),
     "baseline": ("baselines/p.json", "", ""),
@@ -566,7 +566,7 @@ BROKEN = {
     "table": ("own/s.csv", "demo-reviews", "{path: own/s.csv}"),
     "task": ("own/task.yaml", "sentiment", "own/task.yaml"),
     "terms": ("own/terms.yaml", "limit: 6", "perturbations: [own/terms.yaml]"),
-    "control": ("own/control.yaml", "limit: 6", "control: own/control.yaml"),
+    "control": ("own/control.yaml", "control: paper", "control: own/control.yaml"),
     "attribute": ("own/attribute.yaml", "limit: 6", "attributes: [own/attribute.yaml]"),
     "items": ("own/i.jsonl", SUITE,
               "suites: [{id: s, kind: bbq, settings: [none], items: own/i.jsonl}]"),
