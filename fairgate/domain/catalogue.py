@@ -177,7 +177,7 @@ class Feature:
     """By key of a policy, the place of its type and `pydantic.Field`, which has a default; sections
     find the value in `material.options.of_features`."""
     steps: Mapping[str, str] = field(default_factory=dict)
-    """By input of the action, the place of what does it: see `github.step`."""
+    """By input of the action, the place of what does it: see `step` in `github/gate_step.py`."""
 
 
 FEATURES: Catalogue[Feature] = Catalogue("feature", plugins="fairgate.features")

@@ -86,7 +86,10 @@ class Chat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """What completes an answer: one of these phrases, so far as nothing can change it any more."""
+    """When an answer is complete: it says one of these phrases, and no continuation changes which.
+
+    The phrases are labels or options and no stop strings.
+    """
 
     phrases: tuple[str, ...]
     """Where there are none, the first JSON object, or list of objects, completes it."""

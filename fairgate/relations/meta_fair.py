@@ -164,10 +164,6 @@ class WrittenPair(SameAnswer):
         del task
         return self.reader
 
-    def violates(self, follow_up: Value, other: Value) -> bool:
-        """Return whether two answers are not the same to what reads them."""
-        return not self.reader.same(Reading(value=follow_up), Reading(value=other))
-
     def asks(self, source: Source, task: Task | None) -> Asked:
         """Return the instruction, and what the kind of question asks with it."""
         del source, task

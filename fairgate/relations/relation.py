@@ -156,7 +156,7 @@ class MetamorphicRelation(Protocol):
     advisory: ClassVar[bool]
     """True where a violation is reported and does not fail a build by default."""
     reads_task: ClassVar[bool]
-    """True where the answer is one of the labels of the suite's task."""
+    """True where the relation needs the suite's task; else `oracle(None)` must give an oracle."""
     takes_pairs: ClassVar[bool]
     """True where follow-ups are written beforehand (`Source.pair`) and not made of sets."""
     expects_one_answer: ClassVar[bool]
@@ -182,7 +182,8 @@ class MetamorphicRelation(Protocol):
     """Columns that are computed from all answers to a source, beside what `claims` decides."""
     source_variant: ClassVar[str]
     """Names the source's own text in its key; relations that put it alike share the name (and so
-    the answer). Empty: the bare id of the source, which is Set Equivalence's."""
+    the answer), and one that asks it otherwise (instruction, labels, end) has a name of its own.
+    Empty: the bare id of the source, which is Set Equivalence's."""
     EXAMPLES: ClassVar[tuple[Example, ...]]
     NOT_APPLICABLE: ClassVar[tuple[CounterExample, ...]]
 
@@ -234,6 +235,7 @@ class SameAnswer:
     decide, what they say stands in for this comparison.
     """
 
+    reads_task: ClassVar[bool]
     judge_instruction: ClassVar[str] = ""
     judge_instead: ClassVar[str] = ""
     changes_documents: ClassVar[bool] = False
@@ -247,9 +249,18 @@ class SameAnswer:
         """Return the answer that most controls have."""
         return majority(controls, source)
 
+    def oracle(self, task: Task | None) -> Oracle:
+        """Return the oracle for the answers to source and follow-ups."""
+        raise NotImplementedError
+
     def violates(self, follow_up: Value, other: Value) -> bool:
-        """Return whether an answer is not what the other one asks for."""
-        return not agree(follow_up, other)
+        """Return whether an answer is not what the other one asks for.
+
+        By what the oracle holds the same where the relation reads no task, else by equality.
+        """
+        if self.reads_task:
+            return not agree(follow_up, other)
+        return not self.oracle(None).same(Reading(value=follow_up), Reading(value=other))
 
     def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:
         """Compare the follow-up's answer with the source's, and with most control answers'."""

@@ -61,7 +61,7 @@ TableName = Annotated[str, Field(pattern=rf"^{_IDENTIFIER}(\.{_IDENTIFIER})?$")]
 
 
 class StoreSearch(Strict):
-    """A vector store, whichever."""
+    """What the policy of every vector store has."""
 
     product: ClassVar[str]
 
@@ -89,7 +89,7 @@ class StoreSearch(Strict):
 
 
 class VectorSearch(ABC):
-    """A port `Application` that finds documents and answers nothing."""
+    """The client of a vector store: an `Application` whose replies hold documents and no answer."""
 
     name: str
     """Which store and collection it is, for messages."""

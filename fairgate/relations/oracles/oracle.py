@@ -26,7 +26,10 @@ class Oracle(Protocol):
         ...
 
     def stop(self) -> Stop | None:
-        """Return the rule that completes an answer; None: none does, or the case has its own."""
+        """Return the rule that completes an answer; None: none does, or the case has its own.
+
+        It holds where the relation's `asks` hands it on as `Asked.stop`.
+        """
         return None
 
     def read(self, execution: Execution, case: Case) -> Reading:
@@ -39,7 +42,10 @@ class Oracle(Protocol):
         return "it is empty" if not (execution.response or "").strip() else "it gives no answer"
 
     def same(self, left: Reading, right: Reading) -> bool:
-        """Return whether two readings that have a value count as the same answer."""
+        """Return whether two readings that have a value count as the same answer.
+
+        Repeats and a reference are compared by it, and pairs of relations that read no task.
+        """
         return agree(left.value, right.value)
 
 
