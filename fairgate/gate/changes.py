@@ -20,6 +20,7 @@ from fairgate.gate.measure import rounded
 from fairgate.gate.neutral_wording import phrase_change
 from fairgate.gate.rules import Rule, dimension_levels
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.degrees import LOG_ODDS, by_label_rows
 from fairgate.metrics.metric import (
     DEMOGRAPHIC,
     NET,
@@ -323,12 +324,15 @@ def undecided_change(now: Table, base: Table, column: str, seed: int) -> Undecid
 
 
 def _undecided(table: Table, column: str, left_out: set[str]) -> Observations:
-    """Return 1 for each case that is not decided and 0 for each that is."""
+    """Return 1 for each case that is not decided and 0 for each that is, if by its label."""
+    is_undecided = np.isnan(table.values[column])
+    if column == LOG_ODDS:
+        is_undecided &= ~by_label_rows(table)
     observed = Observations(
         keys=list(table.keys),
         clusters=table.clusters,
         arms=np.zeros(len(table.keys), dtype=np.int8),
-        values=np.isnan(table.values[column]).astype(np.float64),
+        values=is_undecided.astype(np.float64),
         weights=(1.0,),
         n_clusters=len(table.cluster_names),
     )

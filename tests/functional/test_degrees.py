@@ -146,6 +146,27 @@ def test_answers_beside_the_forms_count_by_their_labels_and_are_counted(asked, s
     assert any(notice in one for one in asked.record()["notices"]) is bool(pairs)
 
 
+@pytest.mark.parametrize("has_label", [True, False])
+def test_answers_that_count_by_their_labels_since_the_baseline_are_decided(asked, has_label):
+    """Other forms than the scored ones hide nothing as long as the labels can be read."""
+
+    def otherwise(row):
+        answer = recorded(row, harm=0.0)
+        if random.Random(row["key"]).random() < 0.3:
+            answer["degrees"] = dict.fromkeys(answer["degrees"], -6.0)
+            answer["response"] = answer["response"] if has_label else "Who knows?"
+        return answer
+
+    asked.edit("max_abs: 0.03}", "regression: {margin: 0.05}}", more="min_decided: 0.5\n")
+    asked.respond(lambda row: recorded(row, harm=0.0))
+    assert asked.run("run", "policy.yaml", "--out", "out") == 0, asked.said
+    asked.accept()
+    asked.respond(otherwise)
+    asked.run("run", "policy.yaml", "--out", "out")
+    rules = [rule for rule in asked.record()["rules"] if rule["metric"] == "label/log-odds"]
+    assert {rule["outcome"] == "fail" for rule in rules} == {not has_label}, asked.said
+
+
 def test_some_answers_without_degrees_are_counted(asked):
     def answer(row):
         said = recorded(row, harm=0.0)
