@@ -127,7 +127,10 @@ def test_a_question_is_found_in_whatever_way_it_was_written(place, rows):
 def test_a_row_answers_no_second_instruction(place, rows):
     """Two suites put the same texts with other instructions: a row that tells the text is neither."""
     system, found = rows("ragas")
-    suite = "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender]}\n"
+    suite = (
+        "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender],\n"
+        "     control: paper}\n"
+    )
     both = {
         **TEXTS,
         suite: suite + suite.replace("id: s", "id: t").replace("sentiment", "toxicity"),
