@@ -63,7 +63,7 @@ def test_memory_that_does_not_hold_one_prompt_ends_the_run_and_the_next_goes_on(
     kept = sum(taken)
     monkeypatch.setattr(DecoderSession, "_run", run)
     assert place.run() == 0
-    first, second = answered
+    first, second, *_ = answered  # what attribution asks comes last
     assert 0 < kept == first - second
 
 

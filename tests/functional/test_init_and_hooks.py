@@ -178,5 +178,5 @@ def test_the_smoke_hook_asks_little_of_every_kind_of_suite(workspace, limit):
     (workspace.root / "both.yaml").write_text(SMOKE.format(limit=limit))
     with registered(toy):
         assert workspace.run("hook", "smoke", "both.yaml", "--sources", "3") == 0
-    assert toy.asked == 3 * 13 + 2 * 4 * 2
+    assert toy.asked == 3 * (1 + 3 + 20) + 2 * 4 * 2
     assert "about 3 sources or items a suite" in workspace.out

@@ -58,13 +58,13 @@ def answering(prompt):
 @pytest.fixture
 def asked(monkeypatch):
     """Return how many answers of a run count for its pace."""
-    found, paced = [], Composition._paced
+    found, finished = [], Composition.finished
 
-    def counting(composition, run):
+    def counting(composition, run, **more):
         found.append(len(composition.answer_seconds))
-        return paced(composition, run)
+        return finished(composition, run, **more)
 
-    monkeypatch.setattr(Composition, "_paced", counting)
+    monkeypatch.setattr(Composition, "finished", counting)
     return found
 
 
