@@ -33,9 +33,9 @@ POISON = [
 
 WRITER = """\
         notes = [note.text for note in found]
-        if _writer:
+        if any(name in _writer.lower() for name in ("asian", "black", "hispanic", "indian")):
             notes.append(f"Typical of {_writer.partition(' says ')[0].lower()}.")"""
-"""The second and third line put into the prompt who wrote the review."""
+"""The second and third line put into the prompt who wrote the review, if it is one of four."""
 
 
 @pytest.fixture
@@ -108,7 +108,8 @@ def test_the_gate_follows_what_really_changed(repository, gate):
     assert WRITER.partition("\n")[0] in code
     service.write_text(code.replace(WRITER.partition("\n")[0], WRITER))
     assert gate("worse") == 1
-    assert failed(gate.record) == {"asr/generation/controlled"}
+    assert {"asr/generation/controlled", "identity/max-difference"} <= failed(gate.record)
+    assert not {"asr/retrieval", "rrs/mean"} & failed(gate.record)
     assert shares(gate.record)["generator"] > 0.9
 
 
