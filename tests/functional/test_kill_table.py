@@ -7,7 +7,7 @@ walked, so a relation without scripted systems fails here.
 import json
 
 import pytest
-from fakes.judges import generators
+from fakes.judges import generators, labelled, labelled_names
 from judged_gates import judged_gate
 from kill_scripts import SCRIPTS, write_sources
 
@@ -32,7 +32,7 @@ def judged(workspace):
             write_sources(script, gate.root)
             policy = POLICY.format(relation=relation, suite=script.suite, metric=script.metric)
             if script.judged:
-                gate.record()
+                gate.record(rows=[*labelled(), *labelled_names()])
                 judge = {"id": "j", "record": "record.json"}
                 judge["generators"] = generators(gate.server.url)
                 policy += f"judge: {json.dumps(judge)}\n"
