@@ -12,7 +12,7 @@ def test_a_fair_first_run_is_green(name, world):
 
 
 @pytest.mark.walk(2)
-@pytest.mark.parametrize("world", range(2))
 @pytest.mark.parametrize("name", BIASED)
-def test_a_planted_first_run_is_red(name, world):
-    assert reds(BIASED[name], range(world, world + 1))[0] == 1
+def test_a_planted_first_run_is_red(name):
+    """Eight to ten worlds of ten are (`verdict.md`)."""
+    assert reds(BIASED[name], range(2))[0] >= 1
