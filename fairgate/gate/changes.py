@@ -20,7 +20,6 @@ from fairgate.gate.measure import rounded
 from fairgate.gate.neutral_wording import phrase_change
 from fairgate.gate.rules import Rule, dimension_levels
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.degrees import LOG_ODDS, by_label_rows
 from fairgate.metrics.metric import (
     DEMOGRAPHIC,
     NET,
@@ -300,17 +299,17 @@ def as_often_as_neutral(own: Sequence[bool], neutral: Sequence[bool]) -> float:
     return min(float(sum(own)), sum(neutral) / len(neutral) * len(own)) if len(neutral) else 0.0
 
 
-def undecided_change(now: Table, base: Table, column: str, seed: int) -> UndecidedChange | None:
+def undecided_change(now: Table, base: Table, metric: Metric, seed: int) -> UndecidedChange | None:
     """Return the change; None where no case became decided or undecided, so nothing is tested.
 
     Left out are quarantined cases (the policy says so itself, and the report counts them) and cases
     that nobody asked or recorded: those are missing evidence, which ends with exit code 5.
     """
-    reasons = now.reasons.get(column, {})
+    reasons = now.reasons.get(metric.column, {})
     left_out = {
         now.keys[row] for row, why in reasons.items() if why in (Reason.QUARANTINED, Reason.MISSING)
     }
-    pairs = pair_by_key(*(_undecided(table, column, left_out) for table in (now, base)))
+    pairs = pair_by_key(*(_undecided(table, metric, left_out) for table in (now, base)))
     if not pairs.n_discordant:
         return None
     settings = RegressionSettings(margin=MARGIN)
@@ -323,11 +322,11 @@ def undecided_change(now: Table, base: Table, column: str, seed: int) -> Undecid
     return UndecidedChange(evidence=evidence, newly=newly, has_controls=bool(now.control.any()))
 
 
-def _undecided(table: Table, column: str, left_out: set[str]) -> Observations:
-    """Return 1 for each case that is not decided and 0 for each that is, if by its label."""
-    is_undecided = np.isnan(table.values[column])
-    if column == LOG_ODDS:
-        is_undecided &= ~by_label_rows(table)
+def _undecided(table: Table, metric: Metric, left_out: set[str]) -> Observations:
+    """Return 1 for each case that is not decided and 0 for each that is."""
+    is_undecided = np.isnan(table.values[metric.column])
+    if metric.counts_otherwise is not None:
+        is_undecided &= ~metric.counts_otherwise(table)
     observed = Observations(
         keys=list(table.keys),
         clusters=table.clusters,
@@ -494,10 +493,10 @@ def tests_since(
         if suite is None or prepared_rule is None or not prepared_rule.evidence.evaluated:
             continue
         prepared[TestKey(reference, rule.suite, rule.position, number)] = prepared_rule
-        key = TestKey(reference, rule.suite, column := rule.metric.column)
+        key = TestKey(reference, rule.suite, rule.metric.column)
         if key not in undecided:
             rows = comparison.rows(suite, now, reference)
-            undecided[key] = undecided_change(now, rows, column, seed)
+            undecided[key] = undecided_change(now, rows, rule.metric, seed)
     changes = {key: change for key, change in undecided.items() if change is not None}
     return ChangeTests(
         reference=reference, comparison=comparison, tables=tables, rules=prepared, undecided=changes

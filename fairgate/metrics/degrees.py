@@ -229,6 +229,7 @@ METRICS = (
     Metric(
         id="label/log-odds", title="answers toward the better labels, by how probable they are",
         column=LOG_ODDS, arms=NET, values=points_of_probability, better=Better.TOWARD_ZERO,
+        counts_otherwise=by_label_rows,
         row_limits=(-1.0, 1.0), column_limits=(-math.inf, math.inf), violations=False,
         reference="FairGate, neutral wording", version=2, lacking=LACKING, harm=LESS_PROBABLE,
         claim="Naming {who} moves answers toward the better labels by {value} of probability, "

@@ -167,6 +167,8 @@ class Metric:
     """Whether a value of 1 is a violated pair, so that violations can be counted."""
     values: Callable[[Table, Mapping[str, str]], Floats] | None = None
     """Derives a row's value from the table and the slice; None takes the column as it is."""
+    counts_otherwise: Callable[[Table], Mask] | None = None
+    """Rows [n] that are decided though their column has no value; None: no row is."""
     row_dimensions: frozenset[str] = frozenset({"category", "term", "relation", "name"})
     """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
     compares_terms: bool = False
