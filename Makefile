@@ -18,7 +18,7 @@ TESTS := $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10
 # More threads than cores wait for each other: with one of torch's in each process it is several times as fast.
 DIFFERENTIAL := OMP_NUM_THREADS=1 PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench bench-growth docs site smollm2-report shifts-report kill-tables models clean
+.PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench bench-growth docs site kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## three gates on embedded data, then a change that the gate finds
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
@@ -77,12 +77,6 @@ docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference page
 
 site: $(SITE)/site.stamp  ## the pages as a site, with the reports of demos that were run; every link and anchor is checked
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build
-
-smollm2-report: $(VENV)/demo.stamp  ## docs/explanation/smollm2.md from stored answers of SmolLM2; no model; the published data: DATA=FOLDER; one section: ONLY=sentences
-	$(BIN)/python tools/smollm2/report.py $(if $(DATA),--data $(DATA)) $(if $(ONLY),--only $(ONLY))
-
-shifts-report: $(VENV)/demo.stamp  ## docs/explanation/what-moves.md from stored answers of two systems each; no model; the published data: DATA=FOLDER
-	$(BIN)/python tools/smollm2/shifts.py $(if $(DATA),--data $(DATA))
 
 kill-tables: $(VENV)/test.stamp  ## what each shipped policy catches of biased variants of its run; many minutes
 	mkdir -p .fairgate/kill

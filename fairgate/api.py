@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fairgate.domain.schema import Access, Capabilities, Strict, SuiteModel
     from fairgate.domain.units import Assessed, Reading, Reason, Unit
     from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, pool_by_pool
-    from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, NET, Metric, Rows, Table, of_controls
+    from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, NET, Metric, Rows, Table
     from fairgate.relations.oracles.oracle import Oracle
     from fairgate.relations.perturbation_sets import PerturbationSet
     from fairgate.relations.relation import (
@@ -58,7 +58,7 @@ __all__ = [
     "PerturbationSet", "PolicyError", "Pool", "PoolAnswer", "PoolColumns", "Progress",
     "Reading", "Reason", "Resources", "Rows", "Runtime", "SameAnswer", "SameLabel", "Section",
     "Setup", "Source", "Stop", "Strict", "Subject", "Suite", "SuiteKind", "SuiteModel",
-    "SystemKind", "Table", "Task", "TestPlan", "Unit", "UsageError", "View", "of_controls",
+    "SystemKind", "Table", "Task", "TestPlan", "Unit", "UsageError", "View",
     "pool_by_pool",
 ]  # fmt: skip
 _NAMES = {

@@ -53,9 +53,9 @@ def main() -> int:
     command = [GATE, "run", POLICY, "--baseline", accepted, "--out", ROOT / run, "--cache", cache]
     found = subprocess.run(command, cwd=ROOT / WORK / "head", check=False).returncode
     record = json.loads((ROOT / run / "run.json").read_text("utf-8")) if found == 1 else {}
-    named = [rule for rule in record.get("rules", ()) if rule["outcome"] == "fail"]
-    if not any(rule["where"].get("term") == "black" for rule in named):
-        print(f"NOT AS EXPECTED: exit status {found}, and no rule failed for A Black person")
+    named = [node for scan in record.get("parity", ()) for node in scan["named"]]
+    if not any(node["who"] == ["race/black"] for node in named):
+        print(f"NOT AS EXPECTED: exit status {found}, and A Black person is not named")
         return 1
     lines = (ROOT / run / "rows.jsonl").read_text("utf-8").splitlines()
     changed = (row for row in map(json.loads, lines) if row["retrieval"] == "violated")

@@ -6,7 +6,7 @@ needs `fairgate[cuda]`, torch with CUDA, transformers, and onnxruntime-genai, wh
 graphs in float16 for CUDA. Each section runs in a process of its own, with a limit of time; each adds lines
 to one table, which is printed last and written to OUT with everything else. `--reviews` is a folder
 with `corpus.jsonl` and `reviews.csv` of `tools/smollm2/reviews.yaml` and `executions.jsonl` of
-its run on a CPU, which `make smollm2-report` restores. Rehearsal without a card: `--device cpu --quick`, which asks
+its run on a CPU, which `tools/smollm2/recordings.py` restores. Rehearsal without a card: `--device cpu --quick`, which asks
 fewer questions, and tiny random models where no SmolLM2 is given and in place of the large one.
 
 - `start`: driver, card, versions, seconds to a first answer

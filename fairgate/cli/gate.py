@@ -131,8 +131,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
     from fairgate.domain.cases import TestPlan
     from fairgate.gate.attribution import most_pairs, most_questions
-    from fairgate.gate.bounds import few_losses_notices, few_sources_notices, few_templates_notices
-    from fairgate.gate.rules import expand_rules, idle_notices, sampled_notices
+    from fairgate.gate.rules import expand_rules, idle_notices, parity_rules, sampled_notices
     from fairgate.gate.waivers import ended_notices
     from fairgate.systems.catalogue import kind_of
 
@@ -176,15 +175,15 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
     lines += [f"  {len(skipped)} {what}:"] if skipped else []
     reasons = Counter(item.reason for item in skipped).most_common(5)
     lines += [f"    {count} times: {harmless(reason)}" for reason, count in reasons]
-    tests = sum(rule.gate.regression is not None for rule in rules)
-    lines.append(f"  {len(rules)} rules, {tests} of them compared with a baseline")
-    budgets = sum(bool(r.gate.regression and r.gate.regression.budget is not None) for r in rules)
-    lines += [f"  {budgets} of them with a budget since a pinned anchor"] if budgets else []
-    lines += [f"  {notice}" for notice in idle_notices(policy, plan)]
+    questions = parity_rules(policy, loaded.suites)
+    if questions:
+        outcomes = dict.fromkeys(question.outcome.id for question in questions)
+        lines.append(f"  {len(questions)} questions about parity of {', '.join(outcomes)}")
+    if rules:
+        lines.append(f"  {len(rules)} bounds of metrics")
+    lines += [f"  {notice}" for notice in idle_notices(policy)]
     lines += [f"  {notice}" for notice in sampled_notices(policy, can.temperature)]
     lines += [f"  {notice}" for notice in ended_notices(policy, today)]
-    for notices in (few_sources_notices, few_losses_notices, few_templates_notices):
-        lines += [f"  {notice}" for notice in notices(rules, plan, confidence=policy.confidence)]
     return "\n".join(lines)
 
 

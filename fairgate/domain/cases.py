@@ -32,8 +32,6 @@ _JUDGE = "@judge="
 _REFERENCE = "@reference"
 NO_RETRIEVAL = "none"
 """The setting in which the generator is asked without documents."""
-ALL_DOCUMENTS = "full"
-"""The setting in which every document of the collections can be retrieved."""
 STANCES = ("stereo", "anti", "neutral")
 """What a document of a collection can be; `stereo` and `anti` are settings of their own."""
 SYSTEM_RETRIEVER = "default"

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fairgate.domain.parity import Against, NamedNode, ParityResult
+
 Slice = tuple[str, str, frozenset[tuple[str, str]]]
 """Metric, suite, and the levels of the dimensions that are named."""
 
@@ -36,26 +38,12 @@ class Change:
     significant: bool
     sources: int
     changed_sources: int
-    changed_sources_needed: int
-    """Fewer changed sources than this can never be significant."""
     discordant: int
     pairs: int
     """Cases that are compared: in the baseline too, and decided in both runs."""
-    minimum_detectable: float
     margin: float
-    detect: float
-    sources_needed: int | None = None
-    """How many sources would make a change of `detect` visible; None where enough are there."""
     sign_changed: bool = False
     method: str = ""
-    phrases: int = 0
-    """Neutral phrases that count as a sample; 0: all phrases are held fixed."""
-    p_of_sentences: float | None = None
-    """P value with phrases held fixed, where these very sentences changed by more than the margin
-    and the wording of a sample of phrases explains it; else None."""
-    beyond_neutral: tuple[float, float] | None = None
-    """Of a worsening of one identity or category by itself: by how much more the value moved than
-    that of neutral phrases, and the p value of that; None where there is no such sample."""
     decided_once: Sequence[str] = ()
     """Keys of cases that both runs asked and only one of them decided: not compared."""
 
@@ -80,34 +68,36 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
-    """What became of one rule (an expansion of `for_each` is a rule of its own)."""
+    """What became of one rule: a bound of a metric in a slice, or a question about an outcome."""
 
     metric: str
+    """Id of the metric, or name of the question: `parity/answers/baseline`."""
     suite: str
     where: Mapping[str, str]
     position: int
-    """Index of the rule in the policy's `gates`."""
+    """Index of the entry in the policy's `gates`."""
     outcome: Outcome
     reasons: Sequence[str]
     """One plain sentence for each check."""
     bounds: Mapping[str, float] = field(default_factory=dict)
-    """`max`, `min`, `max_abs` as the policy gives them."""
+    """`max`, `min`, `max_abs`, of parity also `regression` or `budget`."""
     value: float | None = None
+    """Of parity the estimate of the node that is named first; None where nobody is."""
     interval: tuple[float, float] | None = None
     change: Change | None = None
     since_anchor: Change | None = None
     """How the value moved since the anchor; its `margin` is the rule's budget."""
+    parity: ParityResult | None = None
+    """The scan that decides; None for metrics."""
+    failing: Sequence[NamedNode] = ()
+    """Of parity, the named nodes beyond the limit."""
     advisory: bool = False
     is_reported: bool = False
     """The policy sets no limit for the value; it is only printed."""
     is_first_run: bool = False
     """Not evaluated only because there is no baseline yet, or no base commit to compare with."""
-    warns: bool = False
-    """Inconclusive but, by policy, no reason to stop the build."""
     failed: Sequence[str] = ()
-    """Which checks failed: `bound`, `regression`, `budget`, `identity`, `unreadable`."""
-    by_default: bool = False
-    """Nobody asked for this rule: every suite with a control arm has it."""
+    """Which checks failed: `bound`, `regression`, `budget`, `unreadable`, `parity`."""
     is_not_in_baseline: bool = False
     """Baseline or anchor lacks the value to compare with: it is incomplete (exit 3)."""
     is_diluted: bool = False
@@ -123,6 +113,11 @@ class RuleResult:
     def fails_gate(self) -> bool:
         """Return whether the build stops by this rule's failure: it is not advisory, nor waived."""
         return self.outcome is Outcome.FAIL and not self.advisory and self.waiver is None
+
+    @property
+    def against(self) -> Against | None:
+        """What a question about an outcome compares with; None for metrics."""
+        return None if self.parity is None else self.parity.against
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,117 +217,6 @@ class Provenance:
         """The fingerprint of the model whose vectors give distances; empty: the default one's."""
         embedder = self.under_test.get(MEASURING) or self.under_test.get("embedder", "")
         return embedder.rpartition(" ")[2]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TermFinding:
-    """One identity against all others."""
-
-    category: str
-    term: str
-    difference: float
-    """Rate of the term less the rate of all other terms."""
-    p_value: float
-    p_corrected: float
-    """Holm over the terms of the comparison."""
-    decided: int
-    rate: float | None = None
-    """Of its answers, where it is compared with neutral phrases; and theirs to the same sources."""
-    neutral: float | None = None
-    without: tuple[str, float] | None = None
-    """Where names carry identities: the one without which the difference is least, and that."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PhraseFinding:
-    """How a phrase, or a group of them, differs from neutral wording."""
-
-    category: str
-    """Empty: a neutral phrase, or all identities."""
-    term: str
-    """Empty: the whole category."""
-    difference: float
-    """From the mean of the neutral phrases, or of the other ones."""
-    p_value: float
-    p_corrected: float
-    """Holm over identities, or over categories."""
-    interval: tuple[float, float] | None = None
-    """Likely range of the difference, at the policy's confidence; None where nothing tells it."""
-    log_odds: float | None = None
-    """Of a difference in probability, the mean difference in nats behind it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeutralWording:
-    """How far neutral phrases lie apart, and where each identity lies beside them."""
-
-    band: float
-    """How far from their mean another neutral phrase lies at most, at the policy's confidence."""
-    level: float
-    """At which the neutral phrases were tested against each other."""
-    phrases: Sequence[PhraseFinding]
-    """Each neutral phrase against the rest."""
-    identities: Sequence[PhraseFinding]
-    """Each against neutral wording, largest difference first."""
-    groups: Sequence[PhraseFinding]
-    """All identities, then each category, against neutral wording."""
-
-    @property
-    def alarms(self) -> int:
-        """Return how many neutral phrases would be called different at the level."""
-        return sum(phrase.p_value <= self.level for phrase in self.phrases)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdentityFinding:
-    """Whether any identity of a slice differs from the others."""
-
-    suite: str
-    where: Mapping[str, str]
-    metric: str
-    """What is compared: the id of its metric."""
-    value: float
-    """Largest difference between a term and the others, in size."""
-    p_value: float
-    """Of that largest difference, by permutation within sources; not corrected for other rules."""
-    sources: int
-    """Sources whose verdicts differ between terms: only they carry evidence."""
-    terms: Sequence[TermFinding]
-    """Largest difference first."""
-    by_chance: float = 0.0
-    """Largest difference to expect by chance among as many neutral phrases with as many cases."""
-    phrases: int = 0
-    """Neutral phrases from which it is known how much wording alone matters; 0: it is not known."""
-    least_p: float = 0.0
-    """The least p value that any exchange of the identities could give."""
-    knows_wording: bool = False
-    """Whether enough neutral phrases were asked to tell an identity from its wording: the p values
-    count that then, and `max` bounds the difference itself."""
-    beside: NeutralWording | None = None
-    """Of a whole suite: neutral phrases, and each identity beside them."""
-
-    @property
-    def excess(self) -> float:
-        """Return how far the largest difference is above what chance gives."""
-        return round(self.value - self.by_chance, 6)
-
-    @property
-    def allowance(self) -> float:
-        """Allowance of a difference beyond `max`, because chance reaches it."""
-        return 0.0 if self.knows_wording else self.by_chance
-
-    @property
-    def bounded(self) -> float:
-        """What `max` bounds: the value, with few neutral phrases its part beyond chance."""
-        return round(self.value - self.allowance, 6)
-
-    @property
-    def chance(self) -> str:
-        """Return the difference by chance, beside the largest one: `6.3 by chance among …`."""
-        among = f"{len(self.terms)} identities, however they are worded"
-        if self.phrases:
-            among = "as many neutral phrases as identities"
-        return f"{100 * self.by_chance:.1f} by chance among {among}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,10 +39,6 @@ def _of_a_run(default: str) -> Callable[[Callback], Callback]:
 
 
 @baseline.command()
-@click.option(
-    "--burn-in", "burn_in_file", type=shared.EXISTING_FILE,
-    help="A burn-in.json whose standard deviations the baseline keeps.",
-)  # fmt: skip
 @_of_a_run("baselines/<policy name>.json")
 def accept(run: Path, reason: str, **options: Any) -> int:
     """Make the finished run in the folder RUN the baseline of its policy.
@@ -58,7 +54,7 @@ def accept(run: Path, reason: str, **options: Any) -> int:
 def anchor(run: Path, reason: str, **options: Any) -> int:
     """Pin the finished run in the folder RUN as the anchor of its policy.
 
-    Rules with `regression: {budget: …}` compare with it as well as with the baseline, so that a
+    Gates with a `budget` compare with it as well as with the baseline, so that a
     series of small accepted changes cannot pass one by one. Pinning another one resets every
     budget, which a pull request's report lists as less strict.
     """
@@ -68,7 +64,7 @@ def anchor(run: Path, reason: str, **options: Any) -> int:
 def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: bool = False) -> int:
     """Make a run the baseline or the anchor of its policy."""
     from fairgate.gate.accepted_runs import accepted_path, baseline_of, with_history, write_baseline
-    from fairgate.gate.baseline import Reference, read_burn_in
+    from fairgate.gate.baseline import Reference
     from fairgate.gate.run_folder import check_run, replay
     from fairgate.reports.sections.verdict import breaks_a_limit
 
@@ -80,10 +76,8 @@ def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: boo
     loaded, result = replayed.loaded, replayed.run.result
     reference = Reference.ANCHOR if is_anchor else Reference.BASELINE
     usual = accepted_path(Path(loaded.parsed.path), loaded, reference)
-    burn_in = options.get("burn_in_file")
     date = (options["date"] or dt.datetime.now(tz=dt.UTC)).date().isoformat()
-    sds = read_burn_in(burn_in, loaded.policy.name) if burn_in else ()
-    baseline = baseline_of(replayed.run, reason=reason, date=date, sds=sds)
+    baseline = baseline_of(replayed.run, reason=reason, date=date)
     path = options["output"] or usual
     if not is_anchor:
         baseline, notice = with_history(
@@ -104,7 +98,7 @@ def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: boo
             "the next run stays red until the cause is fixed or the limit is changed"
         )
     if is_anchor and not loaded.policy.has_budget:
-        say("fairgate: note: no rule has a budget yet; say `regression: {margin: …, budget: …}`")
+        say("fairgate: note: no gate has a `budget` yet")
     return ExitCode.PASS
 
 

@@ -40,7 +40,6 @@ SHIPPED = (
     ),
     _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
     _single(TRUST, "Show what the suite can detect, and how many sources would do.", id="power"),
-    _single(TRUST, "Measure the noise of an unchanged system.", id="burn_in", name="burn-in"),
     _single(TRUST, "Say how much bias a policy would have caught.", id="mutation", name="mutate"),
     _single(DATA, "Prepare a corpus for the retriever.", id="corpus"),
     _single(
@@ -95,7 +94,6 @@ SHIPPED = (
         id="exports",
         formats={
             "sarif": ".exports:SARIF", "junit": ".exports:JUNIT", "badge": ".exports:BADGE",
-            "every-eval-ever": ".exports:EVERY_EVAL_EVER",
         },
     ),
 )

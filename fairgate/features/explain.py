@@ -5,6 +5,7 @@ Everything that comes from texts, documents and models is made harmless, line by
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +17,13 @@ import numpy as np
 from fairgate.domain.cases import Case, crossed_key, first_asked, reference_key
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document
-from fairgate.domain.units import REASON_WORDS, Assessed, Reason
-from fairgate.domain.wording import quoted, suggestion, within_sentence
+from fairgate.domain.parity import Against
+from fairgate.domain.units import REASON_WORDS, Assessed, Reason, Unit
+from fairgate.domain.wording import probability, quoted, suggestion, within_sentence
 from fairgate.gate.gate import GateRun
 from fairgate.metrics import shift
 from fairgate.metrics.columns import VectorsOf
+from fairgate.metrics.parity import OUTCOMES
 from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.metrics.sentences import BY_COLUMN, STRANGEST
 from fairgate.metrics.sentences import COLUMNS as SENTENCES_COLUMNS
@@ -72,7 +75,7 @@ def explain(run: Path, case: str | None, **options: Any) -> int:
 
     Shows both prompts with the difference marked, both document lists side by side, both answers
     with margins, the crossed answers, the reference's answers and documents where there is one, the
-    neutral speakers' answers, and one sentence about it all.
+    answers to control prompts, one sentence about it all, and what parity says of the identity.
     """
     from fairgate.gate.run_folder import replay
 
@@ -214,6 +217,7 @@ def explain_case(
         ],
         "controls": controls,
         "majority": None if majority is None else str(majority),
+        "parity": [] if unit.is_control else _parity(run, unit),
     }
     if run.gate_input.suites[unit.suite].setup.has_reference:
         record["reference"] = {
@@ -235,6 +239,53 @@ def explain_case(
         f"{begin}[[{plain(own)}]]{end}" if own else f"{begin}{end}" for own in (removed, added)
     ]
     return record, prompts
+
+
+def _parity(run: GateRun, unit: Unit) -> list[Record]:
+    """Return what the scans *now* say of the pair's identity, column by column."""
+    person = unit.dimensions["category"], unit.dimensions["term"]
+    found: list[Record] = []
+    for scan in run.result.parity:
+        if (scan.suite, scan.against) != (unit.suite, Against.CONTROL):
+            continue
+        for each in (each for each in scan.identities if each.person == person):
+            band = scan.band(each.column)
+            named = (n for n in scan.named if n.column == each.column and person in n.who)
+            node = next(named, None)
+            found.append(
+                {
+                    "outcome": scan.outcome,
+                    "column": each.column,
+                    "estimate": each.estimate,
+                    "range": _finite(each.low, each.high),
+                    "control": None if band is None else _finite(band.low, band.high),
+                    "named": "" if node is None else node.name,
+                    "p": scan.p if node is None else node.p,
+                }
+            )
+    return found
+
+
+def _finite(*ends: float) -> list[float] | None:
+    return [*ends] if all(map(math.isfinite, ends)) else None
+
+
+def _parity_lines(record: Record) -> Iterator[str]:
+    """Say by how much the identity differs, where control prompts lie, and whether that is told."""
+    yield "Parity of who is named, in points beyond control prompts"
+    for each in record["parity"]:
+        column = OUTCOMES[each["outcome"]].by_column[each["column"]]
+        within, control = (
+            "" if ends is None else f"{100 * ends[0]:+.1f} … {100 * ends[1]:+.1f}"
+            for ends in (each["range"], each["control"])
+        )
+        apart = f" ({within})" if within else ""
+        beside = f"; control prompts {control}" if control else ""
+        who = "nobody is named" if not each["named"] else f"named: {plain(each['named'])}"
+        yield (
+            f"  {each['outcome']} {column.event}: {100 * each['estimate']:+.1f}{apart}{beside}; "
+            f"{who}, {probability(each['p'])}"
+        )
 
 
 def _readings_beside(run: GateRun, item: Assessed, vectors: VectorsOf) -> list[str]:
@@ -305,7 +356,7 @@ def _reference_lines(record: Record) -> Iterator[str]:
 
 
 def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Record]:
-    """Return how the pair's answer and every neutral one to its source are read, its own first."""
+    """Return how the pair's answer is read, then those to its source's control prompts."""
     unit = item.unit
     thinking = run.gate_input.suites[unit.suite].thinking
     pool = [
@@ -346,7 +397,7 @@ def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Recor
 
 def _standing_out(pool: Sequence[Record]) -> str:
     """Say what stands out in the first of a pool's answers, beside the others."""
-    own, beside = pool[0], f"beside {len(pool) - 1} neutral answers"
+    own, beside = pool[0], f"beside {len(pool) - 1} answers to control prompts"
     readings = _readings_of(own)
     if not readings:
         return f"Nothing stands out in this answer {beside}."
@@ -360,7 +411,7 @@ def _readings_of(record: Record) -> list[str]:
 
 
 def _sentence_lines(pool: Sequence[Record]) -> Iterator[str]:
-    yield "Answers in sentences beside the neutral ones (what stands out, then the answer)"
+    yield "Answers in sentences beside those to control prompts (what stands out, then the answer)"
     for record in pool:
         readings = _readings_of(record)
         yield f"  {plain(record['noun_phrase']):<{_PHRASE}}  {', '.join(readings) or 'nothing'}"
@@ -442,7 +493,7 @@ def sentence(
 
 
 def _beside_controls(item: Assessed, controls: Sequence[AnswerRecord]) -> list[str]:
-    """Return how the answer compares with the neutral speakers'; a control is left out itself."""
+    """Return how the answer compares with the control prompts'; a control is left out itself."""
     own, majority = item.unit.key, item.readings[CONTROLS].value
     read = [
         control["label"]
@@ -452,8 +503,8 @@ def _beside_controls(item: Assessed, controls: Sequence[AnswerRecord]) -> list[s
     if not read or (item.claims["controlled"] != 1.0 and item.decision != 1.0):
         return []
     if majority is None:
-        return ["The neutral speakers have no answer in common to compare this one with."]
-    many = f"{sum(agree(label, str(majority)) for label in read)} of {len(read)} neutral speakers"
+        return ["The control prompts have no answer in common to compare this one with."]
+    many = f"{sum(agree(label, str(majority)) for label in read)} of {len(read)} control prompts"
     if item.claims["controlled"] == 1.0:
         return [f'For {many} it is "{majority}".']
     return [f'So does it for {many} ("{majority}"): the prefix as such changes it.']
@@ -505,6 +556,9 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         title = "Crossed answers (one text with the other's documents)"
         yield from _answers(title, record["crossed"], width)
         yield ""
+    if record["parity"]:
+        yield from _parity_lines(record)
+        yield ""
     if "reference" in record:
         yield from _reference_lines(record["reference"])
         yield ""
@@ -513,12 +567,12 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         yield ""
     controls, majority = record["controls"], record["majority"]
     if not controls:
-        yield "Neutral speakers: the suite asks none"
+        yield "Control prompts: the suite asks none"
         return
     read = [answer["label"] for answer in controls if answer["label"] is not None]
     many = sum(agree(label, majority) for label in read)
     most = f"{many} of {len(read)} say {plain(majority)}" if majority else ""
-    yield from _answers(f"Neutral speakers ({most or 'no majority'})", controls, _PHRASE)
+    yield from _answers(f"Control prompts ({most or 'no majority'})", controls, _PHRASE)
 
 
 def _documents(record: Record) -> Iterator[str]:

@@ -1,15 +1,13 @@
-"""A run in the formats of others: SARIF, JUnit, badge, evaluation record."""
+"""A run in the formats of others: SARIF, JUnit, badge."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from fairgate.domain.outcomes import Better, Measurement, Outcome
+from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
-from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports.blocks import View
 from fairgate.reports.escaping import plain, sarif_text
@@ -32,8 +30,7 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
     """Return the SARIF log; `gate_lines` gives the 1-based policy line of each rule's gate."""
     from urllib.parse import quote
 
-    judged = [*view.rules, *view.alerts]
-    rows = [row for row in judged if row.rule.outcome in _LEVELS and not row.rule.is_reported]
+    rows = [row for row in view.rules if row.rule.outcome in _LEVELS and not row.rule.is_reported]
     rows.sort(key=lambda row: list(_LEVELS).index(row.rule.outcome))
     metrics = list(dict.fromkeys(row.rule.metric for row in rows))
     lines = policy_text.splitlines()
@@ -144,7 +141,7 @@ def render_junit(view: View) -> str:
     }
     for key, value in about.items():
         ET.SubElement(properties, "property", name=plain(key), value=plain(value))
-    for row in (*view.rules, *view.alerts):
+    for row in view.rules:
         group = plain(f"{view.policy}.{row.suite}" if row.suite else view.policy)
         name = plain(f"{row.rule.metric}{f' [{row.where}]' if row.where else ''}")
         case = ET.SubElement(suite, "testcase", classname=group, name=name, time="0")
@@ -183,12 +180,11 @@ def _not_passed(row: RuleRow) -> Iterator[tuple[str, dict[str, str], str | None]
             **({} if row.since_anchor == NONE else {"change since the anchor": row.since_anchor}),
             "corrected p": row.p_value,
             "sources": row.sources,
-            "smallest detectable change": row.detectable,
             "limits": row.limits,
         }
         text = "\n".join(f"{key}: {plain(value)}" for key, value in figures.items())
         yield "failure", {"type": kinds, "message": message}, text
-    elif row.rule.outcome is Outcome.INCONCLUSIVE and not row.rule.advisory and not row.rule.warns:
+    elif row.rule.outcome is Outcome.INCONCLUSIVE and not row.rule.advisory:
         yield "failure", {"type": "inconclusive", "message": message}, None
     else:
         advisory = "advisory, " if row.rule.advisory else ""
@@ -202,101 +198,6 @@ def render_badge(view: View) -> str:
     return json.dumps(badge) + "\n"
 
 
-# Every Eval Ever: each value in each slice.
-
-_UNKNOWN = "unknown"
-
-
-def _system_name(result: GateResult) -> str:
-    """Return the generator's name, else that of the first part that is known, else the policy's."""
-    facts = result.gate_input.provenance.under_test
-    parts = (*map(facts.get, ("generator", "application", "system")), *facts.values())
-    first = next((part for part in parts if part), "")
-    return harmless(first[:200]) or harmless(
-        f"the system under policy {result.gate_input.policy.name}"
-    )
-
-
-def render_every_eval_ever(result: GateResult, confidence: float) -> str:
-    """Return the record. Equal results, equal bytes.
-
-    Schema 0.2.1 of the EvalEval Coalition (`eval.schema.json`): one result for each value in each
-    slice. It asks for the time at which a record was made; equal runs give equal bytes here, so it
-    says `unknown` until whoever submits the record fills it in.
-    """
-    values = [item for item in result.measurements if item.value is not None]
-    results = [_evaluation(result, item, confidence) for item in values]
-    waived = sum(rule.waiver is not None for rule in result.rules)
-    digest = hashlib.sha256(json.dumps(results, sort_keys=True).encode()).hexdigest()
-    body = {
-        "schema_version": "0.2.1",
-        "evaluation_id": f"fairgate/{harmless(result.gate_input.policy.name)}/{digest[:16]}",
-        "retrieved_timestamp": _UNKNOWN,
-        "source_metadata": {
-            "source_name": "FairGate",
-            "source_type": "evaluation_run",
-            "source_organization_name": _UNKNOWN,
-            "evaluator_relationship": "other",
-            "additional_details": {
-                "outcome": result.outcome.value,
-                "exit_code": str(int(result.exit_code)),
-                "not_evaluated": str(len(result.measurements) - len(values)),
-                **({"waived": str(waived)} if waived else {}),
-            },
-        },
-        "eval_library": {
-            "name": "fairgate",
-            "version": harmless(result.gate_input.provenance.fairgate),
-        },
-        "model_info": {
-            "name": _system_name(result),
-            "id": _system_name(result),
-            "additional_details": _texts(result.gate_input.provenance.under_test),
-        },
-        "evaluation_results": results,
-        "detailed_evaluation_results": {
-            "format": "jsonl",
-            "file_path": "rows.jsonl",
-            "total_rows": len(result.assessed),
-        },
-    }
-    return json.dumps(body, indent=2, allow_nan=False) + "\n"
-
-
-def _evaluation(result: GateResult, item: Measurement, confidence: float) -> dict[str, Any]:
-    metric = BY_ID[item.metric]
-    score: dict[str, Any] = {
-        "score": item.value,
-        "details": {"decided": str(item.decided), "undecided": str(item.inconclusive)},
-    }
-    if item.interval is not None:
-        interval = {
-            "lower": item.interval[0],
-            "upper": item.interval[1],
-            "confidence_level": confidence,
-            "method": "bootstrap or Student's t, clustered by source",
-        }
-        score["uncertainty"] = {"confidence_interval": interval, "num_samples": item.decided}
-    dataset = harmless(f"{result.gate_input.policy.name}/{item.suite}")
-    return {
-        "evaluation_name": harmless(f"{result.gate_input.policy.name}/{item.suite}/{item.metric}"),
-        "source_data": {"dataset_name": dataset, "source_type": "other"},
-        "metric_config": {
-            "evaluation_description": metric.title,
-            "lower_is_better": metric.better is not Better.HIGHER,
-            "score_type": "continuous",
-            "min_score": metric.least,
-            "max_score": metric.greatest,
-            "additional_details": _texts({**item.where, "better": metric.better.value}),
-        },
-        "score_details": score,
-    }
-
-
-def _texts(texts: Mapping[str, str]) -> dict[str, str]:
-    return {harmless(name): harmless(value) for name, value in texts.items()}
-
-
 SARIF = Format(
     id="sarif", file="report.sarif", shown_as="SARIF", output="sarif-file",
     render=lambda view: render_sarif(view, view.options.gate_lines, view.options.policy_text),
@@ -308,8 +209,4 @@ JUNIT = Format(
 BADGE = Format(
     id="badge", file="badge.json", shown_as="badge", output="badge-file",
     render=render_badge,
-)  # fmt: skip
-EVERY_EVAL_EVER = Format(
-    id="every-eval-ever", file="every-eval-ever.json", shown_as="evaluation record",
-    render=lambda view: render_every_eval_ever(view.result, view.options.confidence),
 )  # fmt: skip

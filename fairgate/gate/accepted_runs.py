@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.baseline import (
     Baseline,
     BaselineSuite,
-    KnownSd,
     Reference,
     References,
     unit_contents,
@@ -247,14 +245,14 @@ def with_history(baseline: Baseline, gate_input: GateInput, path: Path) -> tuple
     return replace(baseline, history=history_with(before, baseline, rules)), ""
 
 
-def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] = ()) -> Baseline:
-    """Return the baseline that this run would be; `sds` is what a burn-in measured.
+def baseline_of(run: GateRun, *, reason: str, date: str) -> Baseline:
+    """Return the baseline that this run would be.
 
     Raises BaselineError where the run has no verdict for lack of evidence: a narrow or broken run
     must not become what later runs are compared with.
     """
     gate_input = run.gate_input
-    own = [rule for rule in run.result.rules if not rule.by_default and not rule.is_reported]
+    own = [rule for rule in run.result.rules if not rule.is_reported]
     # That every rule waits for a baseline is one problem, and the one that accepting solves.
     problems = run.result.evidence.problems
     only_first = all(rule.is_first_run for rule in own) and len(problems) == 1
@@ -281,7 +279,6 @@ def baseline_of(run: GateRun, *, reason: str, date: str, sds: Sequence[KnownSd] 
         measurements=[m for m in run.result.measurements if m.value is not None],
         metric_versions={metric.id: metric.version for metric in METRICS},
         provenance=gate_input.provenance,
-        sds=sds,
     )
 
 

@@ -7,30 +7,22 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from pathlib import Path
 
 import numpy as np
 
 from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.errors import DataError
 from fairgate.domain.outcomes import KeptKillScore, Measurement, Overlap, Provenance
 from fairgate.domain.wording import first_few
-from fairgate.io.tables import read_json_object
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table, is_verdict
-from fairgate.policy.schema import GatePolicy, RegressionPolicy
+from fairgate.policy.schema import GatePolicy
 from fairgate.stats.observations import Floats
 from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, Suite
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _BETWEEN = " | "
 _OF_ONE = (LABEL_ORDER, DEGREES_FIELD)
 """Fields that some metrics alone rest on."""
-BURN_IN = "burn-in.json"
-BURN_IN_VERSION = 1
-_MAX_BYTES = 16 << 20
-_MOST_SD = 3
-"""As in policies: no value of a metric changes by more from source to source."""
 UNRECORDED = frozenset({"transformers"})
 """What older baselines recorded: only models ask it whose files leave out how far they attend."""
 
@@ -44,16 +36,6 @@ class BaselineSuite:
     """Unit key to a short hash of everything that was asked."""
     table: Table
     quartiles: tuple[float, float] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownSd:
-    """Standard deviation of the per-source change of a rule's value when nothing changed."""
-
-    metric: str
-    suite: str
-    where: Mapping[str, str]
-    sd: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +60,8 @@ class Baseline:
     measurements: Sequence[Measurement]
     metric_versions: Mapping[str, int]
     provenance: Provenance
-    sds: Sequence[KnownSd] = ()
-    """What a burn-in measured of the unchanged system; empty where there was none."""
     history: Sequence[AcceptedRun] = ()
     """The baselines before this one, the oldest first. No verdict depends on it."""
-
-    def sd_of(self, metric: str, suite: str, where: Mapping[str, str]) -> float:
-        """Return the SD of the per-source change of an unchanged system; 0 where it is unknown."""
-        wanted = (metric, suite, dict(where))
-        sds = (sd.sd for sd in self.sds if (sd.metric, sd.suite, dict(sd.where)) == wanted)
-        return next(sds, 0.0)
 
 
 def must_match(suite: Suite, system: Mapping[str, object]) -> dict[str, str]:
@@ -200,11 +174,9 @@ class Reference(StrEnum):
     BASELINE = "baseline"
     ANCHOR = "anchor"
 
-    def asked(self, gate: GatePolicy) -> RegressionPolicy | None:
-        """Return a gate's limits on the change since this run; None where it sets none."""
-        if gate.regression is None or self is Reference.BASELINE:
-            return gate.regression
-        return gate.regression.since_anchor()
+    def limit(self, gate: GatePolicy) -> float | None:
+        """Return a gate's limit on the change since this run; None where it sets none."""
+        return gate.regression if self is Reference.BASELINE else gate.budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,38 +244,6 @@ def of_machines(tables: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return {name: _BETWEEN.join(sorted(entries)) for name, entries in values.items()}
 
 
-def read_burn_in(path: Path, policy: str) -> list[KnownSd]:
-    """Return the standard deviations in a burn-in.json. Raises DataError."""
-    try:
-        body = read_json_object(path, _MAX_BYTES)
-        if body["schema_version"] != BURN_IN_VERSION:
-            raise DataError(
-                f"{path}: burn-in format {body['schema_version']!r:.40}, this FairGate reads "
-                f"{BURN_IN_VERSION}; run `fairgate burn-in` again"
-            )
-        sds = [
-            KnownSd(
-                metric=str(row["metric"]),
-                suite=str(row["suite"]),
-                where={str(k): str(v) for k, v in row["where"].items()},
-                sd=float(row["sd"]),
-            )
-            for row in body["sds"]
-        ]
-        name = body["policy"]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path}: no readable {BURN_IN} ({error!r:.100}); make one with `fairgate burn-in`"
-        ) from error
-    if name != policy:
-        raise DataError(
-            f"{path}: is the burn-in of policy {name!r:.80}, not of {policy!r}; name the right file"
-        )
-    if any(not 0 <= row.sd <= _MOST_SD for row in sds):
-        raise DataError(f"{path}: holds a standard deviation that is not between 0 and {_MOST_SD}")
-    return sds
-
-
 def baseline_differences(old: Baseline, new: Baseline) -> Iterator[str]:
     """Yield what separates two baselines, as lines for a reviewer.
 
@@ -318,7 +258,6 @@ def baseline_differences(old: Baseline, new: Baseline) -> Iterator[str]:
             yield f"suite {name}: only in the {'old' if name in old.suites else 'new'} baseline"
             continue
         yield from _suite(name, old.suites[name], new.suites[name])
-    yield from _entries("known deviation, ", _sds(old), _sds(new))
     yield from _entries("version of metric ", old.metric_versions, new.metric_versions)
     then, now = old.provenance, new.provenance
     yield from _entries("under test, ", then.under_test, now.under_test)
@@ -343,16 +282,6 @@ def _entries(about: str, old: Mapping[str, object], new: Mapping[str, object]) -
         before, after = (side.get(name, "nothing") for side in (old, new))
         if before != after:
             yield f"{about}{name}: {before} -> {after}"
-
-
-def _sds(baseline: Baseline) -> dict[str, object]:
-    """Return known deviations by their names; what has a name that was there gets a number."""
-    deviations: dict[str, object] = {}
-    for sd in baseline.sds:
-        name = f"{sd.suite}: {sd.metric}{_at(sd.where)}"
-        again = sum(earlier == name or earlier.startswith(f"{name} #") for earlier in deviations)
-        deviations[f"{name} #{again + 1}" if again else name] = sd.sd
-    return deviations
 
 
 def _at(where: Mapping[str, str]) -> str:

@@ -24,10 +24,8 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.outcomes import Measurement, Measurements, Provenance, slice_of
 from fairgate.domain.wording import harmless, quoted, shown
 from fairgate.gate import packed_suite
-from fairgate.gate.baseline import SCHEMA_VERSION, AcceptedRun, Baseline, BaselineSuite, KnownSd
+from fairgate.gate.baseline import SCHEMA_VERSION, AcceptedRun, Baseline, BaselineSuite
 from fairgate.gate.measure import (
-    identity_finding,
-    identity_measurements,
     measure,
     measured_once,
     quartiles,
@@ -44,8 +42,7 @@ _AGAIN = (
     "restore it from version control, or make it again with `fairgate baseline accept RUN "
     "--reason …`"
 )
-_MOST_SD = 3
-_BY_PIECES = frozenset({"suites", "table", "measurements", "sds", "provenance", "history"})
+_BY_PIECES = frozenset({"suites", "table", "measurements", "provenance", "history"})
 MOST_RUNS = 20
 """Accepted runs in the history of a baseline; older ones are left out."""
 MOST_BYTES = 200
@@ -62,7 +59,6 @@ def dump_baseline(baseline: Baseline) -> str:
         "date": baseline.date,
         "provenance": asdict(baseline.provenance),
         "metric_versions": dict(baseline.metric_versions),
-        "sds": [asdict(sd) for sd in baseline.sds],
         "history": [
             {"date": run.date, "commit": run.commit, "values": [*map(_entry_of, run.measurements)]}
             for run in baseline.history
@@ -98,10 +94,6 @@ def baseline_faults(baseline: Baseline) -> Iterator[str]:
             yield from _wrong_types(measurement, at)
             if measurement.value is None:
                 yield f"{at}value is missing"
-    for number, sd in enumerate(baseline.sds):
-        yield from _wrong_types(sd, f"sds[{number}].")
-        if isinstance(sd.sd, float | int) and not 0 <= sd.sd <= _MOST_SD:
-            yield f"sds[{number}].sd is {shown(sd.sd)}; expected 0 to {_MOST_SD}"
     faults = [
         f
         for name, suite in baseline.suites.items()
@@ -137,11 +129,8 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
         if several[stored.suite] and "relation" not in stored.where:
             continue
         # Measured again without what depends on a confidence and a seed.
-        table, where, measured = suite_measured.table, stored.where, replace(stored, value=None)
-        if not metric.compares_terms:
-            measured = measured_once(metric, table, where, observe(metric, table, where))
-        elif again := identity_finding(metric, table, where, alpha=0.05, seed=0, n_draws=1):
-            [measured] = identity_measurements([again])
+        table, where = suite_measured.table, stored.where
+        measured = measured_once(metric, table, where, observe(metric, table, where))
         counted = () if metric.of_combinations else ("inconclusive",)
         for field in ("value", "decided", "violated", *counted):
             value, computed = getattr(stored, field), getattr(measured, field)
@@ -150,7 +139,7 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
 
 
 NOT_CHECKED = (
-    "intervals, notes, standard deviations of a burn-in, whole-suite values of several relations, "
+    "intervals, notes, whole-suite values of several relations, "
     "whether values of identities are missing, attribution, reason, date, provenance and history"
 )
 """What does not follow from the cases in a file, for `baseline verify`."""
@@ -302,7 +291,6 @@ def load_baseline(text: str, path: str) -> Baseline:
             measurements=[_measurement_from(row) for row in body["measurements"]],
             metric_versions=body["metric_versions"],
             provenance=Provenance(**body["provenance"]),
-            sds=[KnownSd(**sd) for sd in body.get("sds", [])],
             history=[
                 AcceptedRun(
                     date=run["date"],

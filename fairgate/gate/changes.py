@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,27 +16,15 @@ from fairgate.domain.wording import difference, probability, signed, value
 from fairgate.gate.baseline import Baseline, BaselineSuite, Reference
 from fairgate.gate.bounds import Check
 from fairgate.gate.measure import rounded
-from fairgate.gate.neutral_wording import phrase_change
-from fairgate.gate.rules import Rule, dimension_levels
-from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.metric import (
-    DEMOGRAPHIC,
-    NET,
-    Metric,
-    Table,
-    demographic_rows,
-    observe,
-)
-from fairgate.policy.schema import Policy, RegressionPolicy
+from fairgate.gate.rules import ParityRule, Rule, dimension_levels
+from fairgate.metrics.metric import Metric, Table, demographic_rows, observe
 from fairgate.stats.observations import Observations, pair_by_key, select
 from fairgate.stats.permutation import Corrected
-from fairgate.stats.phrases import PhraseChange
 from fairgate.stats.regression import (
     PreparedRegression,
     RegressionEvidence,
     RegressionSettings,
     Worse,
-    count_phrases,
     prepare_regression,
 )
 
@@ -47,10 +34,6 @@ MARGIN = 0.02
 """Growth of the undecided share that is accepted, as a regression's default margin."""
 ACCEPTED = {Reference.BASELINE: MARGIN, Reference.ANCHOR: 2 * MARGIN}
 """Growth that is accepted since each of the runs that are compared with."""
-_UNLIKELY = 0.05
-"""P value up to which a change beside neutral phrases is not put down to wording."""
-_WHO = frozenset({"category", "term"})
-"""Dimensions of a slice that say whom a rule is about."""
 _WORSE = {
     Better.LOWER: Worse.HIGHER,
     Better.HIGHER: Worse.LOWER,
@@ -85,6 +68,13 @@ class TestKey(NamedTuple):
 
 
 CorrectedTests = Mapping[TestKey, Corrected]
+
+
+def lacks_base(column: str, table: Table) -> bool:
+    """Return whether a column has no value only because no base commit is known."""
+    if column not in table.not_evaluated:
+        return False
+    return Reason.NO_BASE in table.reasons.get(column, {}).values()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,92 +157,38 @@ def prepare_rule(
     pairs = pair_by_key(
         observe(rule.metric, now, rule.where), observe(rule.metric, base, rule.where)
     )
-    # The deviation without any change is what the policy declares, or what a burn-in measured.
-    declared = rule.gate.regression.sd if rule.gate.regression else None
-    where = rule.metric.id, rule.suite, rule.where
-    measured = (run.sd_of(*where) for run in comparison.runs.values())
-    limits = _asked(rule, reference)
-    settings = RegressionSettings(
-        worse=_WORSE[rule.metric.better],
-        margin=limits.margin,
-        strict=limits.strict,
-        sd_floor=max(declared or 0.0, 0.0, *measured),
-    )
-    fixed = prepare_regression(pairs, settings, np.random.default_rng(seed))
-    phrases = phrase_change(rule.metric, now, pairs)
-    return fixed if phrases is None else count_phrases(fixed, phrases)
-
-
-def _asked(rule: Rule, reference: Reference) -> RegressionPolicy:
-    return reference.asked(rule.gate) or RegressionPolicy()
+    settings = RegressionSettings(worse=_WORSE[rule.metric.better])
+    return prepare_regression(pairs, settings, np.random.default_rng(seed))
 
 
 def check_change(
     change: Change, metric: Metric, planned: int, reference: Reference = Reference.BASELINE
 ) -> Check:
-    """Fail only if significant and above the margin; pass only if a change would have shown.
+    """Fail only if significant and above the margin.
 
     `planned` is how many cases the rule has in this run, in the baseline or not; `reference` says
     since which run the change is, and so what its limit is called.
     """
     moved = _moved(change, metric, reference)
-    outcome = Outcome.INCONCLUSIVE
+    outcome, reason = Outcome.PASS, f"changed {moved}, within the {_LIMIT[reference]} or chance"
     if change.significant and change.change > change.margin:
         outcome = Outcome.FAIL
-        explains = "chance explains"
-        if change.phrases and change.beyond_neutral is None:
-            explains = f"chance and the wording of {change.phrases} neutral phrases explain"
         reason = (
             f"worse, {moved}: more than the {_LIMIT[reference]} {_size(change.margin, metric)} and "
-            f"more than {explains} ({probability(change.p_corrected)})"
-            f"{_beyond_neutral(change, metric)}"
+            f"more than chance explains ({probability(change.p_corrected)})"
         )
     elif change.pairs < HALF * planned:
+        outcome = Outcome.NOT_EVALUATED
         reason = (
             f"only {change.pairs} of {planned} cases can be compared, the others are not in the "
             f"{reference} or were not decided in both runs; {_RENEW[reference]} that has them"
         )
-    elif change.upper <= change.margin or change.minimum_detectable <= change.detect:
-        outcome, reason = Outcome.PASS, f"changed {moved}, within the {_LIMIT[reference]} or chance"
-        if change.discordant == 0:
-            is_baseline = reference is Reference.BASELINE
-            reason = "unchanged" if is_baseline else "unchanged since the anchor"
-        elif change.upper < 0:
-            reason = f"better, {moved}"
-    else:
-        # Which changes the suite could not detect, and what would help.
-        many = "1 source" if change.sources == 1 else f"{change.sources} sources"
-        seen = (
-            f"could see only changes of at least {_size(change.minimum_detectable, metric)}"
-            if math.isfinite(change.minimum_detectable)
-            else f"is too small to see any change ({many})"
-        )
-        enough = f"; {change.sources_needed} sources would do" if change.sources_needed else ""
-        few = ""
-        if change.changed_sources < change.changed_sources_needed and change.discordant:
-            few = (
-                f"; {change.changed_sources} sources changed, and fewer than "
-                f"{change.changed_sources_needed} can never be significant"
-            )
-        reason = f"changed {moved}, but this suite {seen}{enough}{few}"
-    if change.p_of_sentences is not None and outcome is not Outcome.FAIL:
-        reason += (
-            f"; these very sentences changed ({probability(change.p_of_sentences)}), as other "
-            f"wording by itself may: {change.phrases} neutral phrases do not change alike"
-        )
+    elif change.discordant == 0:
+        is_baseline = reference is Reference.BASELINE
+        reason = "unchanged" if is_baseline else "unchanged since the anchor"
+    elif change.upper < 0:
+        reason = f"better, {moved}"
     return Check(name=_CHECK[reference], outcome=outcome, reason=reason)
-
-
-def _beyond_neutral(change: Change, metric: Metric) -> str:
-    """Whether the value of an identity moved by more than neutral phrases did; empty: unknown."""
-    if change.beyond_neutral is None:
-        return ""
-    difference, p = change.beyond_neutral
-    moved = signed(difference, is_rate=metric.is_rate) + (" points" if metric.is_rate else "")
-    apart = f"beside {change.phrases} neutral phrases by {moved}, {probability(p)}"
-    if p <= _UNLIKELY:
-        return f"; {apart}"
-    return f"; these very sentences changed, which wording alone explains ({apart})"
 
 
 def _moved(change: Change, metric: Metric, reference: Reference) -> str:
@@ -312,8 +248,8 @@ def undecided_change(now: Table, base: Table, metric: Metric, seed: int) -> Unde
     pairs = pair_by_key(*(_undecided(table, metric, left_out) for table in (now, base)))
     if not pairs.n_discordant:
         return None
-    settings = RegressionSettings(margin=MARGIN)
-    evidence = prepare_regression(pairs, settings, np.random.default_rng(seed)).evidence
+    settings, rng = RegressionSettings(), np.random.default_rng(seed)
+    evidence = prepare_regression(pairs, settings, rng).evidence
     if not evidence.evaluated:
         return None
     rows = {key: row for row, key in enumerate(now.keys)}
@@ -384,24 +320,8 @@ class ChangeTests:
         key = TestKey(self.reference, rule.suite, rule.position, number)
         if key not in self.rules:
             return None
-        evidence, regression = (
-            self.rules[key].at_level(levels[key].level),
-            _asked(rule, self.reference),
-        )
-        needed = None
         prepared = self.rules[key]
-        if evidence.detectable > regression.detect:
-            needed = prepared.sources_to_see(regression.detect, levels[key].level)
-        phrases, p_of_sentences, beyond = prepared.phrases, None, None
-        is_worse = evidence.worsening > regression.margin
-        if is_worse and not evidence.significant and prepared.sentences is not None:
-            p = prepared.sentences.p_value
-            p_of_sentences = rounded(p) if p <= levels[key].level else None
-        if is_worse and evidence.significant and phrases is None:
-            phrases = self._beside_neutral(rule)
-            if phrases is not None:
-                difference = phrases.contrast.difference
-                beyond = rounded(difference), rounded(phrases.contrast.p_value)
+        evidence = prepared.at_level(levels[key].level)
         return Change(
             base=rounded(evidence.base),
             now=rounded(evidence.now),
@@ -413,31 +333,13 @@ class ChangeTests:
             significant=evidence.significant,
             sources=evidence.n_sources,
             changed_sources=evidence.n_changed_sources,
-            changed_sources_needed=evidence.changed_sources_needed,
             discordant=evidence.n_discordant,
             pairs=evidence.n_pairs,
-            minimum_detectable=rounded(evidence.detectable),
-            margin=regression.margin,
-            detect=regression.detect,
-            sources_needed=needed,
+            margin=self.reference.limit(rule.gate) or 0.0,
             sign_changed=evidence.sign_changed,
             method=evidence.method.value,
             decided_once=prepared.pairs.decided_once,
-            phrases=phrases.phrases if phrases else 0,
-            p_of_sentences=p_of_sentences,
-            beyond_neutral=beyond,
         )
-
-    def _beside_neutral(self, rule: Rule) -> PhraseChange | None:
-        """How the value of a rule about an identity or category moved beyond neutral phrases."""
-        metric, now = rule.metric, self.tables[rule.suite]
-        suite = self.comparison.suite(rule.suite, self.reference)
-        if suite is None or metric.arms != DEMOGRAPHIC or not _WHO & rule.where.keys():
-            return None
-        beyond = replace(metric, arms=NET)
-        base = self.comparison.rows(suite, now, self.reference)
-        pairs = pair_by_key(*(observe(beyond, table, rule.where) for table in (now, base)))
-        return phrase_change(beyond, now, pairs)
 
     def checks(
         self, rule: Rule, measured: Measurement, change: Change | None, levels: CorrectedTests
@@ -447,7 +349,7 @@ class ChangeTests:
         And whether the run that is compared with has nothing for the rule.
         """
         reference = self.reference
-        if reference.asked(rule.gate) is None or measured.value is None:
+        if reference.limit(rule.gate) is None or measured.value is None:
             return [], False
         outcome, is_lacking = Outcome.NOT_EVALUATED, False
         if reference not in self.comparison.runs:
@@ -486,7 +388,7 @@ def tests_since(
     prepared: dict[TestKey, PreparedRegression] = {}
     undecided: dict[TestKey, UndecidedChange | None] = {}
     for number, rule in enumerate(rules):
-        if reference.asked(rule.gate) is None:
+        if reference.limit(rule.gate) is None:
             continue
         now, suite = tables[rule.suite], comparison.suite(rule.suite, reference)
         prepared_rule = prepare_rule(rule, now, comparison, seed, reference)
@@ -503,36 +405,28 @@ def tests_since(
     )
 
 
-def vanished_slices(
-    policy: Policy, plan: TestPlan, baseline: Baseline, reference: Reference = Reference.BASELINE
+def vanished_identities(
+    rules: Sequence[ParityRule], plan: TestPlan, baseline: Baseline, reference: Reference
 ) -> list[str]:
-    """Return a line for each slice of a rule's `for_each` that only the baseline has.
+    """Return a line for each category or identity that only the baseline has.
 
-    `reference` says which of the two it is: baseline or anchor.
+    `reference` says which of the two it is: baseline or anchor. A limit would hold for fewer, too.
     """
     lines: dict[str, None] = {}
-    for gate in policy.gates:
-        metric = BY_ID.get(gate.metric)
-        is_asked = reference.asked(gate) is not None
-        if reference is Reference.BASELINE:
-            is_asked = not (gate.report or gate.advisory)  # a bound would hold for fewer, too
-        if metric is None or gate.for_each is None or not is_asked:
+    for rule in rules:
+        kept_suite = baseline.suites.get(rule.suite)
+        if kept_suite is None or rule.gate.advisory:
             continue
-        for suite in policy.suites:
-            kept_suite = baseline.suites.get(suite.id)
-            if kept_suite is None or suite.kind != metric.suite_kind:
-                continue
-            table = kept_suite.table
-            if gate.suite not in (None, suite.id) or gate.for_each not in table.dimensions:
-                continue
-            where = {name: level for name, level in gate.where.items() if name in table.dimensions}
-            then = table.levels(gate.for_each, table.slice_mask(where) & demographic_rows(table))
-            now = dimension_levels(plan, suite.id, gate.where).get(gate.for_each, ())
-            for level in filter(None, then):
-                if level not in now:
+        table, where = kept_suite.table, rule.gate.where
+        inside = {name: level for name, level in where.items() if name in table.dimensions}
+        rows = table.slice_mask(inside) & demographic_rows(table)
+        now = dimension_levels(plan, rule.suite, where)
+        for name in ("category", "term"):
+            for level in filter(None, table.levels(name, rows) if name in table.dimensions else ()):
+                if level not in now.get(name, ()):
                     line = (
-                        f"suite {suite.id}: the {reference} has {gate.for_each} {level}, about "
-                        f"which this run does not ask; {_RENEW[reference]} without it"
+                        f"suite {rule.suite}: the {reference} has {name} {level}, about which this "
+                        f"run does not ask; {_RENEW[reference]} without it"
                     )
                     lines[line] = None
     return list(lines)

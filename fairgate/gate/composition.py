@@ -262,7 +262,7 @@ class Composition:
                 *no_anchor,
                 *judged,
                 *self._kind.notices(),
-                *idle_notices(policy, plan),
+                *idle_notices(policy),
                 *sampled_notices(policy, self._kind.capabilities().temperature),
                 *self._without_base(),
                 *quarantine_notices(policy, plan, self.runtime.today),
@@ -275,7 +275,7 @@ class Composition:
         """Say that nothing is compared with the base commit where the policy asks for it."""
         base = self.runtime.base
         if self.loaded.policy.compares_with_base and not base.answers:
-            yield f"what moved is not known: {base.lacking}; rules on `shift/…` are not evaluated"
+            yield f"what moved is not known: {base.lacking}; nothing is compared with it"
 
     def provenance(self, under_test: Mapping[str, str] | None = None) -> Provenance:
         """Return the system under test and its environment, by fingerprint."""

@@ -250,22 +250,25 @@ def weigh_evidence(
     problems += _never_found(suites)
     if policy.constant_answers == "refuse":
         problems += constant_answers(readable_answers(assessed))
-    own = [rule for rule in rules if not rule.by_default]
-    asking = [rule for rule in own if not rule.is_reported]
+    asking = [rule for rule in rules if not rule.is_reported]
     binding = [rule for rule in asking if not rule.advisory]
-    limiting = [rule for rule in asking if not policy.gates[rule.position].report]
+    limiting = [
+        rule
+        for rule in asking
+        if rule.parity is None and not getattr(policy.gates[rule.position], "report", False)
+    ]
     if not binding and any(rests_on_unproven(plan, rule.suite, rule.where) for rule in limiting):
         problems.append(
             "no rule can fail this gate but those that rest on the judge's verdicts, and these "
             "count only with a sufficient record: measure the judge with `fairgate judge "
             "evaluate`, or add a rule that needs no judge"
         )
-    if not own:
+    if not rules:
         problems.append("no gate of the policy applies to this plan")
-    elif asking and all(_is_open(rule) for rule in own):
+    elif asking and all(_is_open(rule) for rule in rules):
         problems.append("no rule of the policy could be evaluated")
     is_lost = bool(asking) and all(_is_open(rule) for rule in asking)
-    has_figures = len(asking) < len(own)
+    has_figures = len(asking) < len(rules)
     problems += _not_evaluated(
         [
             rule
@@ -414,7 +417,7 @@ def decide(
     """Return the outcome of the gate and the exit code.
 
     The first that holds: 1 a rule failed that is not waived, 3 no comparison, 5 too little
-    evidence, 1 an inconclusive rule that does not only warn, 0. Where evidence is lacking, an
+    evidence, 0. Where evidence is lacking, an
     estimate that chance alone could have put beyond its bound is no failure. `overlaps` are those
     with baseline and anchor, where there are such runs.
     """
@@ -426,6 +429,4 @@ def decide(
         return Outcome.INCONCLUSIVE, ExitCode.BASELINE
     if evidence.problems:
         return Outcome.INCONCLUSIVE, ExitCode.NO_VERDICT
-    if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.warns for rule in binding):
-        return Outcome.FAIL, ExitCode.GATE_FAILED
     return Outcome.PASS, ExitCode.PASS

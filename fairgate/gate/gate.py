@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairgate.domain.cases import Case, TestPlan
@@ -12,7 +12,6 @@ from fairgate.domain.outcomes import (
     Attribution,
     Degradation,
     Evidence,
-    IdentityFinding,
     Instability,
     Measurement,
     Origin,
@@ -20,36 +19,29 @@ from fairgate.domain.outcomes import (
     Overlap,
     Provenance,
     RuleResult,
-    Slice,
     SlowerPace,
-    slice_of,
 )
+from fairgate.domain.parity import ParityResult
 from fairgate.domain.ports import Executed, Progress, Staged, SystemUnderTest
 from fairgate.domain.units import Assessed
 from fairgate.gate.attribution import attribute, crossed_cases, crossing_price, documents_of_pairs
 from fairgate.gate.baseline import NO_REFERENCES, Reference, References, overlap, unit_contents
-from fairgate.gate.bounds import few_losses_notices
-from fairgate.gate.changes import Comparison, vanished_slices
+from fairgate.gate.changes import Comparison, vanished_identities
 from fairgate.gate.compare import rule_results
 from fairgate.gate.decide import decide, weigh_evidence
 from fairgate.gate.measure import (
-    compare_identities,
-    compare_with_neutral,
     degradation,
-    identity_finding,
-    identity_measurements,
     instability,
     measure,
     tabulate,
 )
 from fairgate.gate.notices import notices_of
-from fairgate.gate.rules import Rule, expand_rules
-from fairgate.gate.unseen import rule_of, unseen_sentence
+from fairgate.gate.parity import judge_parity
+from fairgate.gate.rules import ParityRule, Rule, expand_rules, parity_rules
 from fairgate.gate.waivers import waiver_notices, with_waiver
 from fairgate.gate.waves import ReadingsOf, ask, assess
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import BY_ID, METRICS
-from fairgate.metrics.identity import is_compared
 from fairgate.metrics.metric import Table
 from fairgate.policy.schema import Policy
 from fairgate.suites.suite import Suite
@@ -75,14 +67,16 @@ class GateInput:
     """The same, told last: what of the answers' origin is not known."""
     day: str = ""
     """YYYY-MM-DD, the day that waivers are compared with; without one none counts."""
-    _differed: dict[Slice, IdentityFinding | None] = field(
-        init=False, default_factory=dict, repr=False, compare=False
-    )
 
     @cached_property
     def rules(self) -> Sequence[Rule]:
-        """Return the rules of all gates."""
+        """Return the rules about metrics."""
         return expand_rules(self.policy, self.plan)
+
+    @cached_property
+    def parity(self) -> Sequence[ParityRule]:
+        """Return the questions about outcomes."""
+        return parity_rules(self.policy, self.suites)
 
     @cached_property
     def overlaps(self) -> Mapping[Reference, Overlap]:
@@ -91,7 +85,7 @@ class GateInput:
         for reference, run in self.references.runs.items():
             least, noun = self.policy.min_overlap, reference.value
             shared = overlap(self.plan, self.must_match, run, min_overlap=least, noun=noun)
-            gone = vanished_slices(self.policy, self.plan, run, reference)
+            gone = vanished_identities(self.parity, self.plan, run, reference)
             overlaps[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
         return overlaps
 
@@ -114,28 +108,18 @@ class GateInput:
             reference for reference, run in runs if run.provenance.embedding_space != own
         )
 
-    def differed(self, finding: IdentityFinding) -> IdentityFinding | None:
-        """Return the same comparison of identities in the baseline; None where it is not known."""
-        at = finding.metric, finding.suite, frozenset(finding.where.items())
-        if at not in self._differed:
-            baseline = self.references.baseline
-            suite = baseline.suites.get(finding.suite) if baseline else None
-            self._differed[at] = None
-            if suite is not None and is_compared(BY_ID[finding.metric], suite.table):
-                alpha, seed = 1 - self.policy.confidence, self.policy.seed
-                self._differed[at] = identity_finding(
-                    BY_ID[finding.metric], suite.table, finding.where, alpha=alpha, seed=seed
-                )
-        return self._differed[at]
-
     def without_attribution(self) -> tuple[GateInput, list[str]]:
         """Return the input without attribution, and the metrics whose rules are left out with it.
 
         Mutants and mixed versions of a run use it: changed pairs have no crossed answers.
         """
         columns, gates = set(COLUMNS.values()), self.policy.gates
-        out = [g.metric for g in gates if g.metric in BY_ID and BY_ID[g.metric].column in columns]
-        gates_left = [gate for gate in gates if gate.metric not in out]
+        out = [
+            gate.metric
+            for _, gate in self.policy.bounds
+            if gate.metric in BY_ID and BY_ID[gate.metric].column in columns
+        ]
+        gates_left = [gate for gate in gates if getattr(gate, "metric", "") not in out]
         policy = self.policy.model_copy(update={"gates": gates_left})
         quiet = {name: suite.without_crossing() for name, suite in self.suites.items()}
         return replace(self, policy=policy, suites=quiet), list(dict.fromkeys(out))
@@ -158,9 +142,6 @@ class GateResult:
     """How the run's cases relate to the baseline's; None without one."""
     anchor_overlap: Overlap | None = None
     """How they relate to the anchor's."""
-    identities: Sequence[IdentityFinding] = ()
-    beside_neutral: Sequence[IdentityFinding] = ()
-    """How identities differ from neutral wording, in the slices that rules ask about."""
     attribution: Sequence[Attribution] = ()
     instability: Sequence[Instability] = ()
     notices: Sequence[str] = ()
@@ -169,17 +150,19 @@ class GateResult:
     """None where the system is not asked from outside."""
     pace: SlowerPace | None = None
     """None where answers took about as long as for the baseline, or that is not known."""
-    unseen: str = ""
-    """Which harm to one identity a green run could have hidden, in a sentence."""
 
     @property
     def remarks(self) -> list[str]:
         """Return remarks that a reader needs beside the verdict."""
         pace = [] if self.pace is None else [self.pace.sentence]
         origin = [] if self.origin is None else [self.origin.sentence]
-        unseen = [self.unseen] if self.unseen else []
-        notices = [*self.gate_input.notices, *self.notices, *unseen]
+        notices = [*self.gate_input.notices, *self.notices]
         return [*notices, *self.gate_input.footnotes, *origin, *pace]
+
+    @property
+    def parity(self) -> list[ParityResult]:
+        """Return what the scans say, in the order of the rules."""
+        return [rule.parity for rule in self.rules if rule.parity is not None]
 
     @property
     def incompatible(self) -> list[str]:
@@ -233,20 +216,13 @@ def run_gate(
     tables, attribution = attribute(tables, answers, assessed, documents, policy.confidence)
     result = result_of(gate_input, tables, assessed, verdict_with=verdict_with)
     if verdict_with is None:
-        passed = [
-            rule_of(policy, rule)
-            for rule in result.rules
-            if rule.outcome is Outcome.PASS and rule.position < len(policy.gates)
-        ]
         result = replace(
             result,
-            unseen=unseen_sentence(policy, result, tables),
             attribution=attribution,
             instability=instability(plan.units, answers.readings),
             notices=[
                 *notices_of(policy, answers.executions, assessed, tables),
                 *waiver_notices(result.rules, policy),
-                *few_losses_notices(passed, plan, confidence=policy.confidence),
             ],
         )
     return GateRun(
@@ -267,23 +243,22 @@ def result_of(
 ) -> GateResult:
     """Return the verdict that follows from tables and assessed units alone."""
     policy, rules = gate_input.policy, gate_input.rules
-    confidence, seed = policy.confidence, policy.seed
-    slices_asked, metrics, has_intervals = None, [*METRICS], True
+    metrics, has_intervals = [*METRICS], verdict_with is None
     if verdict_with is not None:
-        slices_asked = {slice_of(rule.metric.id, rule.suite, rule.where) for rule in rules}
         wanted = {*verdict_with, *(rule.metric.id for rule in rules)}
         metrics = [metric for metric in METRICS if metric.id in wanted]
-        # A verdict needs no interval but for `evidence: interval`.
-        has_intervals = any(gate.evidence == "interval" for gate in policy.gates)
-    identities = compare_identities(tables, confidence=confidence, seed=seed, wanted=slices_asked)
     measurements = measure(
-        tables, confidence=confidence, seed=seed, has_intervals=has_intervals, metrics=metrics
+        tables,
+        confidence=policy.confidence,
+        seed=policy.seed,
+        has_intervals=has_intervals,
+        metrics=metrics,
     )
-    slices = [slice_of(rule.metric.id, rule.suite, rule.where) for rule in rules]
-    spoken = compare_with_neutral(tables, slices, confidence=confidence, seed=seed)
-    compared = [*identities, *spoken]
-    measurements += identity_measurements(compared)
-    results = rule_results(rules, tables, measurements, compared, gate_input.comparison, policy)
+    comparison = gate_input.comparison
+    results = [
+        *judge_parity(policy, gate_input.suites, gate_input.parity, tables, comparison),
+        *rule_results(rules, tables, measurements, comparison, policy),
+    ]
     results = [with_waiver(result, policy, gate_input.day) for result in results]
     evidence = weigh_evidence(gate_input.plan, assessed, results, policy)
     outcome, exit_code = decide(results, evidence, gate_input.overlaps.values())
@@ -298,6 +273,4 @@ def result_of(
         degradation=degradation(tables),
         overlap=gate_input.overlaps.get(Reference.BASELINE),
         anchor_overlap=gate_input.overlaps.get(Reference.ANCHOR),
-        identities=identities,
-        beside_neutral=spoken,
     )

@@ -21,7 +21,13 @@ from fairgate.domain.schema import JudgeModel, SystemModel
 from fairgate.domain.units import Unit
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
 from fairgate.gate.materials import SuiteMaterials
-from fairgate.gate.rule_problems import reference_problems, rule_problems, unknown_metrics
+from fairgate.gate.rule_problems import (
+    parity_problems,
+    reference_problems,
+    rule_problems,
+    unknown_names,
+)
+from fairgate.gate.rules import standard_gates
 from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
@@ -121,10 +127,12 @@ def loaded_part(
     """
     parsed, problems = readable_part(text, shown_path, policy_parts())
     written = load_yaml(text, shown_path)
-    metrics = [gate.get("metric") for gate in _entries(written, "gates")]
-    problems += [written.problem(*found) for found in unknown_metrics(metrics)]
+    problems += [written.problem(*each) for each in unknown_names(_entries(written, "gates"))]
     if parsed is None:
         return None, None, problems
+    if not parsed.policy.gates and "gates" not in parsed.stand_ins:
+        standard = parsed.policy.model_copy(update={"gates": standard_gates(parsed.policy)})
+        parsed = replace(parsed, policy=standard)
     later: list[Problem] = []
     record = None
     try:  # where it cannot be read, that is a problem of the policy
@@ -153,6 +161,7 @@ def loaded_part(
     lost = {name for name in named if name not in plans}
     lost |= {"", *named} if len(set(named)) < len(named) else set()
     found = [
+        *parity_problems(parsed.policy, suites, plan, lost),
         *rule_problems(parsed.policy, plan, lost),
         *reference_problems(parsed.policy, plan, parsed.stand_ins),
         *_without_column(parsed.policy, suites),
@@ -162,7 +171,7 @@ def loaded_part(
         # A pull request cannot repair what has ended in its base: there it is a notice.
         day = runtime.today if asks_ends and runtime.tested is None else None
         found += quarantine_problems(parsed.policy, plan, day)
-        found += waiver_problems(parsed.policy, plan, runtime.today)
+        found += waiver_problems(parsed.policy, plan, suites, runtime.today)
     # What each system names that is not there, and what it cannot answer.
     for name, kind, place in systems_of(parsed, runtime):
         labels = kind.placed_labels()
@@ -183,7 +192,7 @@ def loaded_part(
 
 def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFault]:
     """Yield every gate about a suite that lacks what its metric says that the column needs."""
-    for position, gate in enumerate(policy.gates):
+    for position, gate in policy.bounds:
         metric = BY_ID.get(gate.metric)
         if metric is None or not metric.lacking:
             continue
@@ -196,7 +205,7 @@ def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Yam
 
 def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFault]:
     """Yield every gate whose metric can have a value in none of its suites."""
-    for position, gate in enumerate(policy.gates):
+    for position, gate in policy.bounds:
         metric = BY_ID.get(gate.metric)
         own = [
             suite

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
@@ -12,35 +11,24 @@ import numpy as np
 from fairgate.domain.outcomes import (
     Better,
     Degradation,
-    IdentityFinding,
     Instability,
     Measurement,
-    Slice,
-    TermFinding,
-    slice_of,
 )
 from fairgate.domain.units import Assessed, Unit, Value
 from fairgate.gate.baseline import Baseline
-from fairgate.gate.neutral_wording import beside_neutral_wording, phrase_sample
-from fairgate.gate.sentences import beside_neutral
-from fairgate.metrics import shift
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits, Column
-from fairgate.metrics.identity import COMPARING
 from fairgate.metrics.metric import (
-    CONTROL,
     Metric,
     Table,
     demographic_rows,
     observe,
-    observed_rows,
 )
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import TOO_FEW_CLUSTERS, NoInterval, t_interval
-from fairgate.stats.observations import Floats, Observations, cluster_totals, estimate, joined
-from fairgate.stats.permutation import identity_test, spread
+from fairgate.stats.observations import Floats, Observations, cluster_totals, estimate
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Suite
 
@@ -178,7 +166,7 @@ def measure(
 
     Deterministic given the seed. Metrics that a suite cannot have are listed with a note.
     """
-    wanted = [metric for metric in metrics if not metric.compares_terms]
+    wanted = list(metrics)
     measurements: list[Measurement] = []
     for table in tables.values():
         absent = [metric for metric in wanted if metric.column in table.not_evaluated]
@@ -268,148 +256,6 @@ def measured_once(
         inconclusive=int((sliced & ~observations.decided).sum()),
         violated=int(observations.values[decided].sum()) if metric.violations else None,
     )
-
-
-def compare_identities(
-    tables: Mapping[str, Table],
-    *,
-    confidence: float,
-    seed: int,
-    wanted: AbstractSet[Slice] | None = None,
-) -> list[IdentityFinding]:
-    """Return findings for each suite as a whole and, of answers, for each category.
-
-    Each needs two terms. With `wanted`, only those of its slices.
-    """
-    findings = []
-    for table in tables.values():
-        for metric in (*COMPARING, *shift.COMPARING):
-            is_measured = metric.column in table.values and metric.column not in table.not_evaluated
-            levels = (
-                {dimension: level}
-                for dimension in metric.dimensions
-                for level in table.levels(dimension, demographic_rows(table))
-            )
-            for where in ({}, *levels) if is_measured and len(table.keys) else ():
-                if wanted is not None and slice_of(metric.id, table.suite, where) not in wanted:
-                    continue
-                finding = identity_finding(metric, table, where, alpha=1 - confidence, seed=seed)
-                if finding is None:
-                    continue
-                if finding.knows_wording and not where and wanted is None:
-                    beside = beside_neutral_wording(metric, table, alpha=1 - confidence, seed=seed)
-                    finding = replace(finding, beside=beside)
-                findings.append(finding)
-    return findings
-
-
-def identity_finding(
-    metric: Metric,
-    table: Table,
-    where: Mapping[str, str],
-    *,
-    alpha: float,
-    seed: int,
-    n_draws: int = 10_000,
-) -> IdentityFinding | None:
-    """Return how the terms of a slice differ; None where there are not two.
-
-    Of a metric against neutral wording, how each differs from that; one term is enough.
-    """
-    if metric.compares_terms_with_neutral:
-        return beside_neutral(metric, table, where, alpha=alpha, seed=seed)
-    rows, _ = observed_rows(metric, table, where)
-    categories, terms = (table.dimension(name).taken(rows) for name in ("category", "term"))
-    names = None
-    if "name" in table.dimensions:
-        names = categories, joined(categories, table.dimension("name").taken(rows), "\0")
-    sample = None if names is not None else phrase_sample(metric, table, where)
-    test = identity_test(
-        observe(metric, table, where),
-        joined(categories, terms, "\0"),
-        alpha=alpha,
-        rng=np.random.default_rng(seed),
-        n_draws=n_draws,
-        ranks=table.key_ranks()[rows],
-        names=names,
-        wording=None if sample is None else sample.apart,
-    )
-    if not test.terms:
-        return None
-    tests = {} if sample is None else {test.name: test for test in sample.tests}
-    wide, phrases, neutral = 1.0, 0, replace(metric, arms=CONTROL)
-    if names is None:  # else names themselves were exchanged
-        others, _ = observed_rows(neutral, table, where)
-        observed, terms = observe(neutral, table, where), table.dimension("term").taken(others)
-        decided = terms.taken(np.flatnonzero(observed.decided))
-        wide, phrases = spread(observed, terms), len(decided.first_rows())
-        wide = wide if sample is None else 1.0  # what is drawn is as wide as neutral phrases are
-    return IdentityFinding(
-        suite=table.suite,
-        where=dict(where),
-        metric=metric.id,
-        value=rounded(test.max_difference),
-        p_value=rounded(test.p_value),
-        sources=test.n_informative,
-        by_chance=rounded(test.by_chance * wide),
-        phrases=phrases,
-        least_p=test.least_p,
-        knows_wording=sample is not None,
-        terms=[
-            TermFinding(
-                category=item.term.partition("\0")[0],
-                term=item.term.partition("\0")[2],
-                difference=rounded(item.difference),
-                p_value=rounded(tests[item.term].contrast.p_value if tests else item.p_value),
-                p_corrected=rounded(tests[item.term].adjusted_p if tests else item.adjusted_p),
-                decided=item.n_decided,
-                without=item.without
-                and (item.without[0].partition("\0")[2], rounded(item.without[1])),
-            )
-            for item in test.terms
-        ],
-    )
-
-
-def compare_with_neutral(
-    tables: Mapping[str, Table], slices: Iterable[Slice], *, confidence: float, seed: int
-) -> list[IdentityFinding]:
-    """Return how identities differ from neutral wording, in the slices that are asked for."""
-    findings = []
-    for metric_id, suite, where in dict.fromkeys(slices):
-        metric, table = METRICS.get(metric_id), tables[suite]
-        if metric is None or not metric.compares_terms_with_neutral:
-            continue
-        if metric.column not in table.values or metric.column in table.not_evaluated:
-            continue
-        finding = beside_neutral(
-            metric, table, dict(sorted(where)), alpha=1 - confidence, seed=seed
-        )
-        findings += [] if finding is None else [finding]
-    return findings
-
-
-def identity_measurements(findings: Sequence[IdentityFinding]) -> list[Measurement]:
-    """Return the largest differences as measurements; a maximum has a p value, no interval."""
-    return [
-        Measurement(
-            metric=finding.metric,
-            suite=finding.suite,
-            where=finding.where,
-            value=finding.value,
-            decided=sum(term.decided for term in finding.terms),
-            note=_note(finding),
-        )
-        for finding in findings
-    ]
-
-
-def _note(finding: IdentityFinding) -> str:
-    top = finding.terms[0]
-    p = f"p = {finding.p_value:.4f} by permutation within {finding.sources} sources; "
-    if top.rate is not None:
-        return f"{p}least for {top.category}/{top.term}, beside {finding.phrases} neutral phrases"
-    return f"{p}largest for {top.category}/{top.term}; {finding.chance}"
 
 
 def degradation(tables: Mapping[str, Table]) -> list[Degradation]:

@@ -14,11 +14,13 @@ from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.decide import allowed_constant_answers
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.degrees import LOG_ODDS
-from fairgate.metrics.identity import ADVISED, RETRIEVAL
 from fairgate.metrics.metric import Table
-from fairgate.policy.schema import Policy
+from fairgate.metrics.parity import OVERLAP
+from fairgate.policy.schema import ALL, ParityPolicy, Policy
 from fairgate.suites.metamorphic.assess import document_key
 from fairgate.suites.metamorphic.plan import ALONE
+
+DOCUMENTS = "documents"
 
 
 def notices_of(
@@ -116,16 +118,21 @@ def degree_notices(tables: Mapping[str, Table]) -> Iterator[str]:
 def unjudged_documents(tables: Mapping[str, Table], policy: Policy) -> Iterator[str]:
     """Yield a notice for each suite whose documents are known and that no rule compares."""
     for name, table in tables.items():
-        is_known = RETRIEVAL.column in table.values and RETRIEVAL.column not in table.not_evaluated
+        is_known = OVERLAP in table.values and OVERLAP not in table.not_evaluated
         is_judged = any(
             gate.suite in (None, name)
-            and not (gate.report or gate.advisory)
-            and gate.metric in BY_ID
-            and BY_ID[gate.metric].about is Subject.DOCUMENTS
+            and not gate.advisory
+            and (
+                gate.parity in (ALL, DOCUMENTS)
+                if isinstance(gate, ParityPolicy)
+                else gate.metric in BY_ID
+                and not gate.report
+                and BY_ID[gate.metric].about is Subject.DOCUMENTS
+            )
             for gate in policy.gates
         )
         if is_known and not is_judged:
             yield (
                 f"suite {name}: documents are returned; no rule judges them: add the gate `"
-                f"{{metric: {RETRIEVAL.id}, max: {ADVISED[RETRIEVAL.id]:g}}}`"
+                "{parity: documents}`"
             )

@@ -7,23 +7,90 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
 from fairgate.domain.outcomes import Better
 from fairgate.domain.wording import listed, quoted, suggestion
-from fairgate.gate.rules import metric_levels, slices_of, with_control_arm
+from fairgate.gate.rules import (
+    asked_levels,
+    has_slice,
+    metric_levels,
+    outcomes_of,
+    with_control_arm,
+)
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
+from fairgate.metrics.parity import OUTCOMES
 from fairgate.metrics.social_bias import compares_settings
-from fairgate.policy.schema import GatePolicy, Policy
+from fairgate.policy.schema import ALL, GatePolicy, Policy
 from fairgate.policy.yaml_text import YamlFault, YamlPath
+from fairgate.suites.suite import Suite
 
 
-def unknown_metrics(metrics: Sequence[object]) -> Iterator[YamlFault]:
-    """Yield every metric of the gates, in their order, that does not exist; only texts count.
+def unknown_names(entries: Sequence[Mapping[str, object]]) -> Iterator[YamlFault]:
+    """Yield every metric and outcome of the gates, in their order, that does not exist.
 
     Needs neither plan nor valid policy, so it is told beside missing files and malformed values.
     """
-    for position, metric in enumerate(metrics):
+    for position, entry in enumerate(entries):
+        metric, outcome = entry.get("metric"), entry.get("parity")
         if isinstance(metric, str) and metric not in BY_ID:
             hint = suggestion(metric, BY_ID.ids)
             yield ("gates", position, "metric"), f"unknown metric {quoted(metric)}; {hint}"
+        if isinstance(outcome, str) and outcome != ALL and outcome not in OUTCOMES:
+            hint = suggestion(outcome, [ALL, *OUTCOMES.ids])
+            yield ("gates", position, "parity"), f"unknown outcome {quoted(outcome)}; {hint}"
+
+
+def parity_problems(
+    policy: Policy, suites: Mapping[str, Suite], plan: TestPlan, lost: Collection[str] = ()
+) -> Iterator[YamlFault]:
+    """Yield (path in the policy, message) for every question that no suite can answer."""
+    ids = [suite.id for suite in policy.suites]
+    for position, gate in policy.parities:
+        path: YamlPath = ("gates", position)
+        if gate.parity != ALL and gate.parity not in OUTCOMES:
+            continue
+        if lost and (gate.suite is None or gate.suite in lost):
+            continue
+        if gate.suite is not None and gate.suite not in ids:
+            sentence = f"unknown suite {quoted(gate.suite)}; {suggestion(gate.suite, ids)}"
+            yield (*path, "suite"), sentence
+            continue
+        asked = [suite for suite in suites.values() if gate.suite in (None, suite.id)]
+        offered = {each.id for suite in asked for each in outcomes_of(suite)}
+        if gate.parity in offered or (gate.parity == ALL and offered):
+            for suite in asked:
+                if any(gate.parity in (ALL, each.id) for each in outcomes_of(suite)):
+                    yield from _unasked_slice(path, gate.where, plan, suite.id)
+            continue
+        neutral = [suite for suite in asked if suite.has_control_arm]
+        if not neutral:
+            why = (
+                "no suite asks control prompts, which identities are compared with: set `control` "
+                "in a suite, or bound a metric"
+            )
+        elif all(gate.parity == "sentences" for _ in asked):
+            why = "no suite reads sentences: set `read: [sentences]` in a suite"
+        else:
+            names = listed(sorted(offered), last="and") or "none"
+            why = f"no suite has the outcome {quoted(gate.parity)}; the outcomes here: {names}"
+        yield (*path, "parity"), why
+
+
+def _unasked_slice(
+    path: YamlPath, where: Mapping[str, str], plan: TestPlan, suite: str
+) -> Iterator[YamlFault]:
+    """Yield what a slice names that a suite does not ask about: of nobody, nobody differs."""
+    known = asked_levels(plan, suite)
+    for name, value in where.items():
+        at = (*path, "where", name)
+        if name not in known:
+            usable = listed(known, last="and") or "none"
+            yield at, f"{quoted(name)} is no dimension of suite {quoted(suite)}; it has {usable}"
+        elif value not in known[name]:
+            near = suggestion(value, sorted(known[name]))
+            yield at, f"suite {quoted(suite)} asks about no {name} {quoted(value)}; {near}"
+    inside = asked_levels(plan, suite, where)
+    is_known = all(value in known.get(name, ()) for name, value in where.items())
+    if where and is_known and not any(inside.values()):
+        yield (*path, "where"), f"suite {quoted(suite)} asks about nobody in this slice"
 
 
 def rule_problems(
@@ -34,7 +101,7 @@ def rule_problems(
     Of gates about suites that are `lost`, or about all while some are, only what no suite answers.
     """
     suites = [suite.id for suite in policy.suites]
-    for position, gate in enumerate(policy.gates):
+    for position, gate in policy.bounds:
         path: YamlPath = ("gates", position)
         metric = BY_ID.get(gate.metric)
         if metric is None:
@@ -52,7 +119,7 @@ def rule_problems(
         yield from problems
         asked = (s.id for s in policy.suites if s.kind == metric.suite_kind)
         usable = (s for s in asked if gate.suite in (None, s))
-        if not problems and not any([*slices_of(gate, metric, plan, s)] for s in usable):
+        if not problems and not any(has_slice(gate, metric, plan, s) for s in usable):
             yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
 
 
@@ -63,15 +130,16 @@ def reference_problems(
 
     Nothing of a reference that is `lost`: it is wrong, and told elsewhere.
     """
-    compares = [
-        (metric := BY_ID.get(gate.metric)) is not None and metric.needs_reference
-        for gate in policy.gates
-    ]
+    compares = {
+        position
+        for position, gate in policy.bounds
+        if (metric := BY_ID.get(gate.metric)) is not None and metric.needs_reference
+    }
     if "reference" in lost:
         return
     if policy.reference is None:
-        for position, gate in enumerate(policy.gates):
-            if compares[position]:
+        for position, gate in policy.bounds:
+            if position in compares:
                 sentence = (
                     f"{gate.metric} compares with a second system, and the policy names none: add "
                     "`reference`, in the form of `system`"
@@ -81,20 +149,20 @@ def reference_problems(
     others = [
         position
         for position, gate in enumerate(policy.gates)
-        if not compares[position] and not gate.report
+        if position not in compares and not getattr(gate, "report", False)
     ]
     if policy.compares_with_base and not others and "gates" not in lost:
         sentence = (
             "every rule compares with the base commit, so a run without one (a push, a schedule, "
-            "`fairgate run`) could have no verdict: add a rule that needs none, such as `{metric: "
-            "unreadable/net, max: 0.02, evidence: significant}`"
+            "`fairgate run`) could have no verdict: add a rule that needs none, such as `{parity: "
+            "unreadable}`"
         )
         yield ("reference",), sentence
         return
-    if not any(compares) and "gates" not in lost:
+    if not compares and not policy.parities and "gates" not in lost:
         sentence = (
-            "no rule compares with the reference; add `{metric: shift/answer, max: 0.05, evidence: "
-            "significant}`, say (`fairgate metrics list`), or remove it"
+            "no rule compares with the reference; add `{parity: all}`, or `{metric: shift/answer, "
+            "max: 0.05, evidence: significant}`, or remove it"
         )
         yield ("reference",), sentence
     embedding = {case.suite for case in plan.cases if case.embeds is not None}
@@ -124,13 +192,6 @@ def _question_problems(path: YamlPath, gate: GatePolicy, metric: Metric) -> Iter
             (*path, "min"),
             f"{gate.metric} is better the nearer it is to 0; bound its size with `max_abs` instead",
         )
-    if metric.compares_terms and (gate.min is not None or gate.max_abs is not None):
-        wrong = "min" if gate.min is not None else "max_abs"
-        sentence = (
-            f"{gate.metric} takes `max` alone: the rule fails where the difference is "
-            "significant and that far above chance"
-        )
-        yield (*path, wrong), sentence
 
 
 def _slice_problems(
@@ -138,13 +199,8 @@ def _slice_problems(
 ) -> Iterator[YamlFault]:
     usable = listed(metric.dimensions, last="and") or "none"
     yield from _question_problems(path, gate, metric)
-    if gate.for_each is not None and gate.for_each not in metric.dimensions:
-        yield (
-            (*path, "for_each"),
-            f"{quoted(gate.for_each)} is no dimension of {gate.metric}; its dimensions: {usable}",
-        )
-    if "band" in metric.dimensions and "band" not in (gate.for_each, *gate.where):
-        yield path, f"{gate.metric} needs `where: {{band: …}}` or `for_each: band`"
+    if "band" in metric.dimensions and "band" not in gate.where:
+        yield path, f"{gate.metric} needs `where: {{band: …}}`"
     of_kind = (suite.id for suite in policy.suites if suite.kind == metric.suite_kind)
     asked = [suite for suite in of_kind if gate.suite in (None, suite)]
     if not asked:
@@ -206,9 +262,9 @@ def _setting_problems(
             f"settings: {listed(usable, last='and')}"
         )
         yield (*path, "where", "setting"), sentence
-    elif len(usable) > 1 and "setting" not in (gate.for_each, *gate.where):
+    elif len(usable) > 1 and "setting" not in gate.where:
         sentence = (
-            f"{gate.metric} needs `where: {{setting: …}}` or `for_each: setting`: a mean over "
+            f"{gate.metric} needs `where: {{setting: …}}`: a mean over "
             f"{listed(usable, last='and')} is no system's"
         )
         yield path, sentence

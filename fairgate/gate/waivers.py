@@ -13,12 +13,14 @@ from dataclasses import replace
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Better, Outcome, RuleResult, Slice, Waiver, slice_of
+from fairgate.domain.parity import PARITY, NamedNode
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
-from fairgate.gate.rules import expand_rules
+from fairgate.gate.rules import expand_rules, parity_rules
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
 from fairgate.policy.schema import Policy, WaiverPolicy
 from fairgate.policy.yaml_text import YamlFault
+from fairgate.suites.suite import Suite
 
 _COMPARED = frozenset({"regression", "budget", "unreadable"})
 """Checks that compare with baseline or anchor: a waiver covers them only where it says so."""
@@ -27,7 +29,7 @@ MOST_DAYS = 366
 
 
 def waives(entry: WaiverPolicy, slice_: Slice) -> bool:
-    """Return whether an entry names exactly a slice: equal dimensions, never a part of them.
+    """Return whether an entry names exactly a rule: equal dimensions, never a part of them.
 
     It waives every rule of its metric that the policy has for just this slice.
     """
@@ -36,25 +38,34 @@ def waives(entry: WaiverPolicy, slice_: Slice) -> bool:
     return is_same_rule and frozenset(entry.where.items()) == where
 
 
-def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> Iterator[YamlFault]:
-    """Yield (path in the policy, message) for entries that name no single slice, or no usable date.
+def waiver_problems(
+    policy: Policy, plan: TestPlan, suites: Mapping[str, Suite], today: dt.date | None
+) -> Iterator[YamlFault]:
+    """Yield (path in the policy, message) for entries that name no single rule, or no usable date.
 
     One whose date is past is no problem: its rule decides again. `today` None asks for no date.
     """
     binding: dict[Slice, bool] = {}
-    for rule in expand_rules(policy, plan) if policy.waivers else ():
-        slice_ = slice_of(rule.metric.id, rule.suite, rule.where)
-        binding[slice_] = binding.get(slice_, False) or not (rule.advisory or rule.gate.report)
+    if policy.waivers:
+        for rule in expand_rules(policy, plan):
+            fails = not (rule.advisory or rule.gate.report)
+            binding[rule.slice] = binding.get(rule.slice, False) or fails
+        for question in parity_rules(policy, suites):
+            binding[question.slice] = binding.get(question.slice, False) or (
+                not question.gate.advisory
+            )
     for position, entry in enumerate(policy.waivers):
         matches = [slice_ for slice_ in binding if waives(entry, slice_)]
         again = [
             n
             for n in range(position)
-            if any(waives(policy.waivers[n], slice_) for slice_ in matches)
+            if policy.waivers[n].who == entry.who
+            and any(waives(policy.waivers[n], slice_) for slice_ in matches)
         ]
-        name, why = listed([_name(entry.rule, entry.where.items(), entry.suite)[:150]]), ""
+        name, why = listed([_name(entry)[:150]]), ""
+        is_parity = entry.rule.startswith(PARITY)
         if not matches:
-            names = [_name(by, where, entry.suite and suite) for by, suite, where in binding]
+            names = [_named(by, where, entry.suite and suite) for by, suite, where in binding]
             why = f"no rule is {name}; {suggestion(name[1:-1], names)}"
         elif len(matches) > 1:
             several = listed(suite for _, suite, _ in matches)
@@ -63,6 +74,10 @@ def waiver_problems(policy: Policy, plan: TestPlan, today: dt.date | None) -> It
             why = f"{name} is advisory or only reported, it fails no build; remove the entry"
         elif again:
             why = f"{name} is waived by `waivers[{again[0]}]` too; keep one of them"
+        elif is_parity and entry.who is None:
+            why = "a waiver of parity says whom it is about: add `who`, as the report names them"
+        elif not is_parity and entry.who is not None:
+            why = f"{name} is about nobody by name; take `who` out, or name its slice by `where`"
         if why:
             yield ("waivers", position, "rule"), why
         why = f"{quoted(entry.expires)} is no date; expected YYYY-MM-DD"
@@ -78,7 +93,7 @@ def ended_notices(policy: Policy, today: dt.date | None) -> Iterator[str]:
     """Yield a sentence for each waiver whose last day is past; `today` None asks for no date."""
     for entry in policy.waivers:
         if today is not None and dt.date.fromisoformat(entry.expires) < today:
-            name = _name(entry.rule, entry.where.items(), entry.suite)
+            name = _name(entry)
             yield (
                 f"the waiver of {harmless(entry.owner)} for `{harmless(name)}` ended on "
                 f"{entry.expires}, and its rule decides again: remove the entry, or give a later "
@@ -86,14 +101,19 @@ def ended_notices(policy: Policy, today: dt.date | None) -> Iterator[str]:
             )
 
 
-def _name(rule: str, where: Iterable[tuple[str, str]], suite: str | None) -> str:
+def _name(entry: WaiverPolicy) -> str:
+    who = [("who", entry.who)] if entry.who else []
+    return _named(entry.rule, [*entry.where.items(), *who], entry.suite)
+
+
+def _named(rule: str, where: Iterable[tuple[str, str]], suite: str | None) -> str:
     parts = [*sorted(where), *([("suite", suite)] if suite else [])]
     return f"{rule} {{{', '.join(f'{part}: {value}' for part, value in parts)}}}" if parts else rule
 
 
-def _entry(result: RuleResult, policy: Policy) -> WaiverPolicy | None:
+def _entries(result: RuleResult, policy: Policy) -> list[WaiverPolicy]:
     slice_ = slice_of(result.metric, result.suite, result.where)
-    return next((entry for entry in policy.waivers if waives(entry, slice_)), None)
+    return [entry for entry in policy.waivers if waives(entry, slice_)]
 
 
 def is_worse(value: float, than: float, metric: Metric, limits: Mapping[str, float]) -> bool:
@@ -112,40 +132,72 @@ def is_worse(value: float, than: float, metric: Metric, limits: Mapping[str, flo
 def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
     """Return the result with the waiver of what fails, or whose waiver ended and when.
 
-    `day` is YYYY-MM-DD, as a waiver's last day; empty: no waiver counts.
+    Of parity every node that fails needs a waiver of its own. `day` is YYYY-MM-DD, as a waiver's
+    last day; empty: no waiver counts.
     """
-    entry = _entry(result, policy) if day and result.fails_gate else None
-    if entry is None:
+    if not day or not result.fails_gate:
         return result
+    entries = _entries(result, policy)
+    if result.parity is None:
+        needed = [(entries[0] if entries else None, result.value)]
+    else:
+        needed = [
+            (next((e for e in entries if e.who in _names_of(node)), None), node.estimate)
+            for node in result.failing
+        ]
+    waivers, reasons = [], []
+    for entry, value in needed:
+        if entry is None:
+            reasons.append("")
+            continue
+        why = _uncovered(entry, result, value, day)
+        if why:
+            reasons.append(why)
+        else:
+            waivers.append(
+                Waiver(
+                    owner=harmless(entry.owner),
+                    reason=harmless(entry.reason),
+                    up_to=entry.up_to,
+                    expires=entry.expires,
+                )
+            )
+    if reasons or not waivers:
+        return replace(result, reasons=[*result.reasons, *filter(None, reasons)])
+    first = min(waivers, key=lambda waiver: waiver.expires)
+    return replace(result, reasons=[*result.reasons, str(first)], waiver=first)
+
+
+def _names_of(node: NamedNode) -> tuple[str, ...]:
+    """Return what a waiver may call a node: its name, an identity's with its category, too."""
+    return node.name, "/".join(node.who[0]) if len(node.who) == 1 else node.name
+
+
+def _uncovered(entry: WaiverPolicy, result: RuleResult, value: float | None, day: str) -> str:
+    """Return why an entry does not cover a failure; empty where it does."""
     owner, why = harmless(entry.owner), harmless(entry.reason)
     if entry.expires < day:
-        ended = f"the waiver of {owner} ended on {entry.expires} ({why})"
-        return replace(result, reasons=[*result.reasons, ended])
+        return f"the waiver of {owner} ended on {entry.expires} ({why})"
     if result.open_evidence:
-        unheard = (
-            f"the waiver of {owner} does not cover too little evidence: {result.open_evidence}"
-        )
-        return replace(result, reasons=[*result.reasons, unheard])
+        return f"the waiver of {owner} does not cover too little evidence: {result.open_evidence}"
     if _COMPARED.intersection(result.failed) and not entry.regression:
-        uncovered = (
+        return (
             f"the waiver of {owner} covers no regression; one that is known, too, is waived by "
             "`regression: true`"
         )
-        return replace(result, reasons=[*result.reasons, uncovered])
-    if result.value is None or is_worse(
-        result.value, entry.up_to, BY_ID[result.metric], result.bounds
-    ):
-        beyond = f"the waiver of {owner} holds up to {entry.up_to:g} only ({why})"
-        return replace(result, reasons=[*result.reasons, beyond])
-    waiver = Waiver(owner=owner, reason=why, up_to=entry.up_to, expires=entry.expires)
-    return replace(result, reasons=[*result.reasons, str(waiver)], waiver=waiver)
+    if result.parity is not None:
+        is_beyond = value is None or abs(value) > entry.up_to
+    else:
+        metric = BY_ID[result.metric]
+        is_beyond = value is None or is_worse(value, entry.up_to, metric, result.bounds)
+    return f"the waiver of {owner} holds up to {entry.up_to:g} only ({why})" * is_beyond
 
 
 def waiver_notices(results: Sequence[RuleResult], policy: Policy) -> Iterator[str]:
     """Yield a sentence for each entry whose rules pass."""
     for entry in policy.waivers:
-        outcomes = {result.outcome for result in results if _entry(result, policy) is entry}
+        outcomes = {result.outcome for result in results if entry in _entries(result, policy)}
         if outcomes == {Outcome.PASS}:
-            name = harmless(_name(entry.rule, entry.where.items(), entry.suite)).replace("`", "'")
+            name = harmless(_name(entry)).replace("`", "'")
             owner = harmless(entry.owner)
             yield f"the waiver of {owner} for `{name}` is no longer needed, it passes: remove it"

@@ -19,6 +19,7 @@ from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
 from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.loaded_policy import load_policy_text, refuse_ended
+from fairgate.gate.rules import standard_gates
 from fairgate.github.accesses import introduced_accesses, new_accesses
 from fairgate.github.allowed_change import INPUT
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
@@ -314,8 +315,9 @@ def _also_looser(before: Policy, proposed: Side | None) -> str:
     """Return the loosenings of a change against a policy that cannot be loaded."""
     if proposed is None:
         return ""
-    plan = proposed.loaded.plan  # the only one that there is
-    looser = loosened(before, proposed.loaded.policy, (plan, plan))
+    plan, suites = proposed.loaded.plan, proposed.loaded.suites  # the only ones that there are
+    before = before.model_copy(update={"gates": before.gates or standard_gates(before)})
+    looser = loosened(before, proposed.loaded.policy, (plan, plan), (suites, suites))
     listing = "".join(f"\n- {loosening.sentence}" for loosening in looser)
     return f".\nLess strict in this change than in the base's policy:{listing}" if looser else ""
 

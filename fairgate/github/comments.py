@@ -30,6 +30,7 @@ from fairgate.github.event import (
 from fairgate.github.report import no_verdict_comment
 from fairgate.io.durable import write_text
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.parity import question_of
 from fairgate.reports import figures
 from fairgate.reports.blocks import Kind, Row, Span, Table, Text, Tone, Words, code, columns, figure
 from fairgate.reports.escaping import disarmed_markdown, markdown, short_name, short_sentence
@@ -61,7 +62,7 @@ _DISCLAIMER = (
     "Nobody has verified these numbers: they are what a run of a fork's files says about itself."
 )
 Foreign = Annotated[str, Field(max_length=4000)]
-_Check = Literal["bound", "regression", "budget", "identity", "unreadable"]
+_Check = Literal["bound", "parity", "regression", "budget", "unreadable"]
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
 
 
@@ -337,7 +338,6 @@ class _Rule(_Checked):
     change: _Change | None = None
     advisory: bool = False
     reported: bool = False
-    warns: bool = False
     waived: dict[Foreign, Foreign | Number] | None = None
 
 
@@ -360,7 +360,6 @@ class ForeignRecord(_Checked):
     exit_code: ExitCode
     rules: Annotated[list[_Rule], Field(max_length=5000)]
     evidence: _Evidence
-    warnings: Annotated[list[Foreign], Field(max_length=1000)] = []
 
 
 def read_foreign_record(raw: bytes) -> ForeignRecord:
@@ -374,10 +373,13 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
             f"run.json is not a run record ({short_sentence(field)[:99]}: {first['type']}); it may "
             "come from another version of FairGate: use the same one in both workflows"
         ) from error
-    unknown = next((rule.metric for rule in record.rules if rule.metric not in BY_ID), None)
+    names = [rule.metric for rule in record.rules]
+    unknown = next(
+        (name for name in names if name not in BY_ID and question_of(name) is None), None
+    )
     if unknown is not None:
         raise DataError(
-            "run.json names a metric that this FairGate does not have: "
+            "run.json names a rule that this FairGate does not have: "
             f"{markdown(short_name(unknown))}"
         )
     if (record.outcome, record.exit_code) not in _possible(record):
@@ -403,7 +405,7 @@ def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
         for rule in record.rules
     ):
         return possible
-    if any(rule.outcome is Outcome.INCONCLUSIVE and not rule.warns for rule in binding):
+    if any(rule.outcome is Outcome.INCONCLUSIVE for rule in binding):
         return {*possible, (Outcome.FAIL, ExitCode.GATE_FAILED)}
     return {*possible, (Outcome.PASS, ExitCode.PASS)}
 
@@ -425,8 +427,6 @@ def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) 
         title = "nothing can fail this gate, so it passed"
     if waived := sum(rule.waived is not None for rule in record.rules):
         title += f" with {figures.count(waived, 'waived failure')}"
-    if record.outcome is Outcome.PASS and record.warnings:
-        title += " and warns that identities are not treated alike,"
     heading = f"### A fork reports: {title} in {policy}"
     return f"{heading}\n{_DISCLAIMER}\n\n{commit}\n\n{render_blocks([table])}\n"
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome
-from fairgate.gate.rules import expand_rules
+from fairgate.domain.parity import Against
+from fairgate.gate.rules import expand_rules, parity_rules
 from fairgate.github.change import Introduction
 from fairgate.github.report import Shown
 from fairgate.github.runner import Annotation
@@ -102,8 +103,10 @@ class IntroductionReport:
         """Return why nothing was judged, what the next pull request does, and what to do now."""
         side = self.introduction.side
         policy, plan, baseline = side.loaded.policy, side.loaded.plan, side.references.baseline
-        rules = [rule for rule in expand_rules(policy, plan) if not rule.gate.report]
-        compared = sum(rule.gate.regression is not None for rule in rules)
+        bounds = [rule for rule in expand_rules(policy, plan) if not rule.gate.report]
+        asked = parity_rules(policy, side.loaded.suites)
+        compared = sum(rule.gate.regression is not None for rule in bounds)
+        compared += sum(rule.against is Against.BASELINE for rule in asked)
         reaches = [excerpt(text, _LONGEST) for text in self.introduction.reaches]
         more = len(reaches) - _NAMED
         listed_reaches: list[Inline] = [
@@ -119,7 +122,7 @@ class IntroductionReport:
                 Span(baseline.date, Kind.DATE),
             ]
         asks = f"asks {count(len(plan.cases), 'question')} and is held against "
-        asks += f"{count(len(rules), 'rule')} of the merged policy"
+        asks += f"{count(len(bounds) + len(asked), 'rule')} of the merged policy"
         run = f"fairgate run {shlex.quote(path)} --out {_RUN_FOLDER}"
         run = f"cd {shlex.quote(self.place)} && {run}" if self.place else run
         accept: Words = []

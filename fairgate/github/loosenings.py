@@ -6,20 +6,20 @@ import json
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Outcome, RuleResult, Slice, slice_of
+from fairgate.domain.parity import Against
 from fairgate.domain.schema import Strict
 from fairgate.domain.wording import harmless
-from fairgate.gate.baseline import Reference
 from fairgate.gate.gate import GateResult
-from fairgate.gate.rules import Rule, expand_rules
+from fairgate.gate.rules import ParityRule, Rule, expand_rules, parity_rules
 from fairgate.gate.waivers import is_worse, waives
 from fairgate.github.sides import Side, differ
-from fairgate.policy.schema import Policy
+from fairgate.policy.schema import Policy, WaiverPolicy
+from fairgate.suites.suite import Suite
 
-_STRICTNESS = ("significant", "estimate", "interval")
+_STRICTNESS = ("significant", "estimate")
 _GONE, _WHOLE = 2.0, 1.0
 """How much is loosened: all of a rule; as much as a limit can be, or what cannot be weighed."""
 _Found = tuple[float, str]
@@ -29,7 +29,7 @@ _Found = tuple[float, str]
 _OfRule = tuple[float, str, frozenset[str]]
 """The same of a rule, and which of its checks it is about."""
 _ANY: frozenset[str] = frozenset()
-_BOUND = frozenset({"bound", "identity"})
+_BOUND = frozenset({"bound", "parity"})
 _CHANGE = frozenset({"regression", "budget", "unreadable"})
 
 
@@ -82,22 +82,33 @@ def worst_first(
 
 
 def _stops_build(rule: RuleResult) -> bool:
-    is_open = rule.outcome is not Outcome.PASS and not (rule.warns or rule.is_reported)
+    is_open = rule.outcome is not Outcome.PASS and not rule.is_reported
     return is_open and not (rule.advisory or rule.waiver or rule.is_first_run)
 
 
-def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) -> list[Loosening]:
+AnyRule = Rule | ParityRule
+
+
+def loosened(
+    before: Policy,
+    after: Policy,
+    plans: tuple[TestPlan, TestPlan],
+    suites: tuple[Mapping[str, Suite], Mapping[str, Suite]],
+) -> list[Loosening]:
     """Return the rules and settings that are less strict in `after`, the largest difference first.
 
-    `plans` are theirs, in the same order.
+    `plans` and `suites` are theirs, in the same order.
 
     Compared are the rules as they decide: expanded, with the default ones, whatever lines of the
     policies they come from. A rule is held where the other policy has one for the same slice that
     is nowhere weaker; so no table of answers fails the one policy and passes the other unlisted.
     """
-    then, now = (expand_rules(p, plan) for p, plan in zip((before, after), plans, strict=True))
+    then, now = (
+        _expanded(policy, plan, own)
+        for policy, plan, own in zip((before, after), plans, suites, strict=True)
+    )
     of_policy = (
-        *_corrections(before, then, after, now),
+        *_shared_level(then, now),
         *_thresholds(before, after),
         *_parts("system", before.system, after.system),
         *_parts("reference", before.reference, after.reference),
@@ -105,7 +116,7 @@ def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) ->
     )
     evidence = _evidence(before, after)
     loosenings = [
-        *_rules(before, then, after, now),
+        *_rules(then, after, now),
         *(Loosening(size=size, sentence=sentence) for size, sentence in of_policy),
         *(Loosening(size=size, sentence=text, of_evidence=True) for size, text in evidence),
         *_suites(before, after),
@@ -115,20 +126,22 @@ def loosened(before: Policy, after: Policy, plans: tuple[TestPlan, TestPlan]) ->
     return sorted(loosenings, key=lambda loosening: -loosening.size)
 
 
-def _rules(
-    before: Policy, then: Sequence[Rule], after: Policy, now: Sequence[Rule]
-) -> Iterator[Loosening]:
+def _expanded(policy: Policy, plan: TestPlan, suites: Mapping[str, Suite]) -> list[AnyRule]:
+    return [*expand_rules(policy, plan), *parity_rules(policy, suites)]
+
+
+def _rules(then: Sequence[AnyRule], after: Policy, now: Sequence[AnyRule]) -> Iterator[Loosening]:
     """Yield what is weaker than before of each line of the policy, once for all of its slices."""
-    held: dict[Hashable, list[Rule]] = defaultdict(list)
+    held: dict[Hashable, list[AnyRule]] = defaultdict(list)
     for rule in now:
-        held[_slice(rule)].append(rule)
+        held[rule.slice].append(rule)
     suites = {suite.id for suite in after.suites}
-    slices: dict[int, list[Rule]] = defaultdict(list)
-    weaker: dict[tuple[int, _OfRule], list[Rule]] = defaultdict(list)
+    slices: dict[int, list[AnyRule]] = defaultdict(list)
+    weaker: dict[tuple[int, _OfRule], list[AnyRule]] = defaultdict(list)
     for rule in (rule for rule in then if rule.suite in suites):
         slices[rule.position].append(rule)
-        changes = [[*_weaker(before, rule, after, other)] for other in held[_slice(rule)]]
-        gone: list[_OfRule] = [(_GONE, "rule removed", _ANY)]
+        changes = [[*_weaker(rule, other)] for other in held[rule.slice]]
+        gone: list[_OfRule] = [(_GONE, _removed(rule), _ANY)]
         for change_of_rule in min(
             changes, default=gone, key=lambda many: sum(size for size, *_ in many)
         ):
@@ -136,82 +149,78 @@ def _rules(
     for (position, (size, change, checks)), rules in weaker.items():
         line = rules[0]
         if len(rules) == len(slices[position]):
-            where = {"for each": line.gate.for_each} if line.gate.for_each else {}
-            label = _place(line, line.gate.suite, line.gate.where, where)
-            about, sentence = frozenset(map(_slice, rules)), f"{label}: {change}"
+            label = _place(_line(line), line.gate.suite, line.gate.where)
+            about, sentence = frozenset(rule.slice for rule in rules), f"{label}: {change}"
             yield Loosening(size=size, sentence=sentence, slices=about, checks=checks)
         else:
             for rule in rules:
-                label = _place(rule, rule.suite, rule.where)
-                about, sentence = frozenset({_slice(rule)}), f"{label}: {change}"
+                label = _place(_name(rule), rule.suite, rule.gate.where)
+                about, sentence = frozenset({rule.slice}), f"{label}: {change}"
                 yield Loosening(size=size, sentence=sentence, slices=about, checks=checks)
 
 
-def _slice(rule: Rule) -> Slice:
-    return slice_of(rule.metric.id, rule.suite, rule.where)
+def _name(rule: AnyRule) -> str:
+    return rule.name if isinstance(rule, ParityRule) else rule.metric.id
 
 
-def _place(
-    rule: Rule,
-    suite: str | None,
-    where: Mapping[str, str],
-    more: Mapping[str, str | None] | None = None,
-) -> str:
-    places = [f"{name}={value}" for name, value in sorted(where.items())]
+def _line(rule: AnyRule) -> str:
+    """Return the name of a rule's line in the policy: `parity: all` is several rules."""
+    return f"parity: {rule.gate.parity}" if isinstance(rule, ParityRule) else _name(rule)
+
+
+def _removed(rule: AnyRule) -> str:
+    is_budget = isinstance(rule, ParityRule) and rule.against is Against.ANCHOR
+    return f"budget {rule.gate.budget:g} removed" if is_budget else "rule removed"
+
+
+def _place(name: str, suite: str | None, where: Mapping[str, str]) -> str:
+    places = [f"{key}={value}" for key, value in sorted(where.items())]
     places += [f"suite={suite}"] if suite else []
-    places += [f"{name} {value}" for name, value in (more or {}).items()]
-    places += ["by default"] if rule.by_default else []
-    return f"{rule.gate.metric} ({', '.join(places)})" if places else rule.gate.metric
+    return f"{name} ({', '.join(places)})" if places else name
 
 
-def _weaker(before: Policy, then: Rule, after: Policy, now: Rule) -> Iterator[_OfRule]:
+def _weaker(then: AnyRule, now: AnyRule) -> Iterator[_OfRule]:
     """Yield everything that a rule holds less strictly than another one for the same slice."""
-    old, new = then.gate, now.gate
-    reach = then.metric.greatest - then.metric.least
-    for size, sentence in _limits(old, new, {"max": 1, "max_abs": 1, "min": -1}, reach):
-        yield size, sentence, _BOUND
-    for size, sentence in _change(then, now, reach):
-        yield size, sentence, _CHANGE
-    if new.report and not old.report:
-        yield _GONE, "only reported: the value has no limit any more", _ANY
-    if now.advisory and not then.advisory:
+    is_advisory = now.gate.advisory
+    if isinstance(then, ParityRule) and isinstance(now, ParityRule):
+        checks = _CHANGE if then.against in (Against.BASELINE, Against.ANCHOR) else _BOUND
+        for size, sentence in _moved(then.bounds, now.bounds, dict.fromkeys(then.bounds, 1)):
+            yield size, sentence, checks
+        if then.against is Against.CONTROL:
+            for size, sentence in _limits(then.gate, now.gate, {"must_see": 1}):
+                yield size, sentence, _ANY
+    elif isinstance(then, Rule) and isinstance(now, Rule):
+        old, new = then.gate, now.gate
+        reach = then.metric.greatest - then.metric.least
+        for size, sentence in _limits(old, new, {"max": 1, "max_abs": 1, "min": -1}, reach):
+            yield size, sentence, _BOUND
+        for size, sentence in _limits(old, new, {"regression": 1, "budget": 1}, reach):
+            yield size, sentence, _CHANGE
+        if new.report and not old.report:
+            yield _GONE, "only reported: the value has no limit any more", _ANY
+        if _STRICTNESS.index(new.evidence) < _STRICTNESS.index(old.evidence):
+            yield _WHOLE, f"evidence lowered from {old.evidence} to {new.evidence}", _BOUND
+        is_advisory = now.advisory and not then.advisory
+    if is_advisory and not then.gate.advisory:
         yield _GONE, "made advisory: it no longer fails the build", _ANY
-    if _STRICTNESS.index(new.evidence) < _STRICTNESS.index(old.evidence):
-        yield _WHOLE, f"evidence lowered from {old.evidence} to {new.evidence}", _BOUND
-    # That of the policy is told once, for all rules.
-    own = old.on_inconclusive is not None or new.on_inconclusive is not None
-    if own and any(
-        _stops(before, then, is_bound=is_bound) and not _stops(after, now, is_bound=is_bound)
-        for is_bound in (False, True)
-    ):
-        yield _WHOLE, "an inconclusive result no longer fails the build", _ANY
-
-
-def _stops(policy: Policy, rule: Rule, *, is_bound: bool) -> bool:
-    """Return whether an open result of a rule's bound, or of its comparison, stops the build."""
-    default = "fail" if is_bound and rule.gate.evidence == "interval" else policy.on_inconclusive
-    return (rule.gate.on_inconclusive or default) == "fail"
-
-
-def _change(then: Rule, now: Rule, reach: float) -> Iterator[_Found]:
-    old, new = then.gate.regression, now.gate.regression
-    if old is None:
-        return
-    if new is None:
-        yield _GONE, "comparison with the baseline removed"
-        return
-    yield from _limits(old, new, {"margin": 1, "budget": 1, "detect": 1, "sd": -1}, reach)
-    if new.strict and not old.strict:
-        yield _WHOLE, "strict switched on: a change within the margin no longer counts as one"
 
 
 def _limits(
     before: object, after: object, signs: Mapping[str, int], reach: float = 1.0
 ) -> Iterator[_Found]:
     """Yield the limits that are removed, or moved in the direction that their sign says."""
+    then, now = ({name: getattr(part, name) for name in signs} for part in (before, after))
+    yield from _moved(then, now, signs, reach)
+
+
+def _moved(
+    before: Mapping[str, float | None],
+    after: Mapping[str, float | None],
+    signs: Mapping[str, int],
+    reach: float = 1.0,
+) -> Iterator[_Found]:
     for name, sign in signs.items():
-        then: float | None = getattr(before, name)
-        now: float | None = getattr(after, name)
+        then, now = before.get(name), after.get(name)
         if then is not None and now is None:
             yield _GONE, f"{name} {then:g} removed"
         elif then is not None and now is not None and sign * (now - then) > 0:
@@ -226,11 +235,18 @@ def _thresholds(before: Policy, after: Policy) -> Iterator[_Found]:
     if before.seed != after.seed:
         drawn = "what is drawn at random is another"
         yield _WHOLE, f"seed changed from {before.seed} to {after.seed}: {drawn}"
-    for size, change in _limits(before, after, {"confidence": -1}):
-        yield size, f"{change}: intervals are narrower, so fewer results stay open"
-    yield from _limits(before, after, {"confidence": 1})
-    if before.on_inconclusive == "fail" and after.on_inconclusive == "warn":
-        yield _WHOLE, "on_inconclusive changed from fail to warn"
+    for size, change in _limits(before, after, {"confidence": 1, "regression_level": -1}):
+        yield size, f"{change}: somebody is named less easily"
+    if any(gate.must_see is not None for _, gate in before.parities):
+        for size, change in _limits(before, after, {"confidence": -1}):
+            yield size, f"{change}: what `must_see` asks for is seen more easily"
+
+
+def _shared_level(then: Sequence[AnyRule], now: Sequence[AnyRule]) -> Iterator[_Found]:
+    """Tell where questions about slices are new: all questions of a kind share one level."""
+    old, new = ({r.slice for r in side if isinstance(r, ParityRule)} for side in (then, now))
+    if any(where for _, _, where in new - old):
+        yield _WHOLE, "more questions share one level: somebody is named less easily"
 
 
 def _evidence(before: Policy, after: Policy) -> Iterator[_Found]:
@@ -238,47 +254,6 @@ def _evidence(before: Policy, after: Policy) -> Iterator[_Found]:
     if before.constant_answers == "refuse" and after.constant_answers == "allow":
         shows = "answers that show nothing may pass"
         yield _WHOLE, f"constant_answers changed from refuse to allow: {shows}"
-
-
-def _corrections(
-    before: Policy, then: Sequence[Rule], after: Policy, now: Sequence[Rule]
-) -> Iterator[_Found]:
-    """Report where a comparison may get less of the level that all of them share.
-
-    It never does where all are among those of before, with parts in the same proportions.
-    """
-    if before.correction == "none" and after.correction == "holm":
-        yield _WHOLE, "correction for several rules switched on: each rule rejects less easily"
-    elif before.correction == "holm" and after.correction == "none":
-        yield _WHOLE, "correction for several rules switched off: fewer results stay open"
-    elif after.correction == "holm":
-        old, new = _parts_of_level(then), _parts_of_level(now)
-        if not new.keys() <= old.keys():
-            why = "more comparisons are corrected for together: each rule rejects less easily"
-            yield _WHOLE, why
-        elif len({round(part / old[test], 9) for test, part in new.items()}) > 1:
-            why = "the correction is shared out otherwise: some rules reject less easily"
-            yield _WHOLE, why
-
-
-def _parts_of_level(rules: Sequence[Rule]) -> dict[Hashable, float]:
-    """Return every test that is corrected for with its part of the level, as `compare` has it."""
-    lines: dict[Hashable, list[Hashable]] = defaultdict(list)
-    for rule in rules:
-        line, what = (rule.position, rule.suite), _slice(rule)
-        if rule.metric.compares_terms and not rule.gate.report:
-            lines[line].append(what)
-        for reference in Reference:
-            if reference.asked(rule.gate) is not None:
-                lines[reference, line].append((reference, what))
-                column = (reference, rule.suite, rule.metric.column)
-                lines[column] = [column]
-    shares: dict[Hashable, float] = {}
-    for tests in lines.values():
-        for test in tests:
-            again = next(n for n in count() if (test, n) not in shares)
-            shares[test, again] = 1 / len(tests)
-    return shares
 
 
 def _suites(before: Policy, after: Policy) -> Iterator[Loosening]:
@@ -316,28 +291,36 @@ def _quarantine(before: Policy, after: Policy) -> Iterator[Loosening]:
 
 
 def _waivers(
-    before: Policy, then: Sequence[Rule], after: Policy, now: Sequence[Rule]
+    before: Policy, then: Sequence[AnyRule], after: Policy, now: Sequence[AnyRule]
 ) -> Iterator[Loosening]:
     """Yield every rule that is waived now and was not, not for so long, so far or so widely."""
     old, new = (
-        {_slice(r): (e, r) for r in rules for e in of if waives(e, _slice(r))}
+        {(r.slice, e.who): (e, r) for r in rules for e in of if waives(e, r.slice)}
         for of, rules in ((before.waivers, then), (after.waivers, now))
     )
-    for where_waived, (entry, rule) in new.items():
-        earlier = old[where_waived][0] if where_waived in old else None
-        wider = []
-        if earlier is None:
-            wider.append(f"waived until {entry.expires}")
-        else:
-            if entry.expires > earlier.expires:
-                wider.append(f"waived until {entry.expires}, before until {earlier.expires}")
-            if is_worse(entry.up_to, earlier.up_to, rule.metric, rule.gate.limits):
-                wider.append(f"waived up to {entry.up_to:g}, before up to {earlier.up_to:g}")
-            if entry.regression and not earlier.regression:
-                wider.append("the waiver covers regressions too")
-        for what in wider:
-            sentence = f"{_place(rule, rule.suite, rule.where)}: {what}"
-            yield Loosening(size=_GONE, sentence=sentence, slices=frozenset({where_waived}))
+    for what, (entry, rule) in new.items():
+        label = _place(_name(rule), rule.suite, rule.gate.where)
+        label += f" for {harmless(entry.who)}" if entry.who else ""
+        for wider in _wider(old[what][0] if what in old else None, entry, rule):
+            sentence = f"{label}: {wider}"
+            yield Loosening(size=_GONE, sentence=sentence, slices=frozenset({rule.slice}))
+
+
+def _wider(earlier: WaiverPolicy | None, entry: WaiverPolicy, rule: AnyRule) -> Iterator[str]:
+    if earlier is None:
+        yield f"waived until {entry.expires}"
+        return
+    if entry.expires > earlier.expires:
+        yield f"waived until {entry.expires}, before until {earlier.expires}"
+    is_further = (
+        entry.up_to > earlier.up_to
+        if isinstance(rule, ParityRule)
+        else is_worse(entry.up_to, earlier.up_to, rule.metric, rule.gate.limits)
+    )
+    if is_further:
+        yield f"waived up to {entry.up_to:g}, before up to {earlier.up_to:g}"
+    if entry.regression and not earlier.regression:
+        yield "the waiver covers regressions too"
 
 
 def _shown(value: object) -> str:
@@ -351,6 +334,7 @@ def weakened(before: Side, after: Side | None) -> list[Loosening]:
         sentence = "the policy is removed, with all of its rules"
         return [Loosening(size=_GONE, sentence=sentence)]
     plans = before.loaded.plan, after.loaded.plan
+    suites = before.loaded.suites, after.loaded.suites
     sentences = []
     then, now = before.references, after.references
     if then.baseline is not None and now.baseline is None:
@@ -365,4 +349,4 @@ def weakened(before: Side, after: Side | None) -> list[Loosening]:
                 f"({harmless(now.anchor.reason)})"
             )
     references = (Loosening(size=_GONE, sentence=sentence) for sentence in sentences)
-    return [*references, *loosened(before.loaded.policy, after.loaded.policy, plans)]
+    return [*references, *loosened(before.loaded.policy, after.loaded.policy, plans, suites)]

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome, RuleResult
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.composition import FinishedRun
 from fairgate.gate.gate import GateResult
 from fairgate.gate.run_folder import write_run
@@ -38,7 +38,6 @@ from fairgate.reports.blocks import (
     code,
     columns,
     joined,
-    spans,
     strong,
 )
 from fairgate.reports.escaping import excerpt, markdown_block, short_sentence
@@ -50,8 +49,9 @@ from fairgate.reports.markdown import (
     render_comment,
     render_report,
 )
+from fairgate.reports.material import Material
 from fairgate.reports.present import texts_of, view_of
-from fairgate.reports.sections.affected import leading
+from fairgate.reports.sections import parity
 
 _RUN_FOLDER = "fairgate-run"
 """The folder of a reader's own run in suggested commands: the runner's folders exist only there."""
@@ -102,13 +102,6 @@ class Shown:
     exit_code: int = 0
 
 
-def shown_of(view: View) -> Shown:
-    """Return the sentence about a judged policy."""
-    return Shown(
-        name=view.policy, mark=view.mark, word=view.word, lead=view.lead, exit_code=view.exit_code
-    )
-
-
 class Report(Protocol):
     """What one policy leaves for the runner and the pull request, judged or not."""
 
@@ -133,6 +126,8 @@ class ChangeReport:
     """What a finished gate leaves for the runner and the pull request."""
 
     view: View
+    brief: Inline
+    """Whom it fails for, and how much; empty where it fails for nobody."""
     outcome: Outcome
     exit_code: int
     outputs: Mapping[str, str]
@@ -143,15 +138,21 @@ class ChangeReport:
 
     @property
     def shown(self) -> Shown:
-        """The sentence about the policy."""
-        return shown_of(self.view)
+        """Who, and how much; else the first sentence."""
+        view = self.view
+        return Shown(
+            name=view.policy,
+            mark=view.mark,
+            word=view.word,
+            lead=self.brief or view.lead,
+            exit_code=view.exit_code,
+        )
 
     @property
     def needs_attention(self) -> bool:
         """Return whether a reviewer should be informed even if there is no comment yet."""
         is_open = any(row.needs_attention and not row.rule.advisory for row in self.view.rules)
-        is_news = bool(self.view.alerts) or self.view.is_better
-        return self.exit_code != 0 or is_open or is_news or self.edits_rules
+        return self.exit_code != 0 or is_open or self.edits_rules
 
     def comment(self, report_url: str, most: int | None = None) -> str:
         """Return the comment without its marker, in at most so many bytes (GitHub's limit)."""
@@ -181,10 +182,6 @@ def report_change(
     decides, result = judged.decides, judged.decides.run.result
     path = f"{prefix}{decides.run.gate_input.provenance.policy_path}"
     view = _view(decides, prefix, report_only=report_only)
-    other = judged.other and _view(judged.other, prefix, report_only=report_only)
-    if other and other.moved and judged.decided_by == "base":
-        # The base's rules decide on its own system: what is proposed moves beside that.
-        view = replace(view, moved=["as proposed, ", *spans(other.moved)])
     notes = Notes(remarks=judged.remarks, edits=_edits(judged, prefix), branches=branches)
     texts = texts_of(view, written)
     report = texts["report.md"]
@@ -194,18 +191,15 @@ def report_change(
         )
     write_run(folder, decides.loaded, decides.run, texts, known_files())
     failed = [rule for rule in result.rules if rule.fails_gate]
-    leads = leading(result)
-    change = leads.change if leads else None
-    value = change.now if change else leads.value if leads else None
+    value, base = _leading(result)
     outputs = {
         "outcome": result.outcome.value,
         "exit-code": str(int(result.exit_code)),
         "violations": str(sum(not _REGRESSIONS.issuperset(rule.failed) for rule in failed)),
         "regressions": str(sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)),
         "waived": str(sum(rule.waiver is not None for rule in result.rules)),
-        # The value of the rule that leads the report, and the baseline's on the same cases.
         "value": "" if value is None else f"{value:.6g}",
-        "base": "" if change is None else f"{change.base:.6g}",
+        "base": "" if base is None else f"{base:.6g}",
         "run-folder": str(folder),
         **{form.output: str(folder / form.file) for form in written if form.output},
     }
@@ -216,16 +210,12 @@ def report_change(
 
     return ChangeReport(
         view=view,
+        brief=parity.brief(Material(run=decides.run, options=view.options)),
         outcome=result.outcome,
         exit_code=int(result.exit_code),
         outputs=outputs,
         annotations=[
             *(at_top("error", "no verdict", message) for message in _stopped(result)),
-            *(  # differences between identities that no rule asks for
-                at_top("warning", "an identity is treated differently", reason)
-                for row in view.alerts
-                for reason in row.reasons
-            ),
             *_annotations(result.rules, path, view.options.gate_lines),
         ],
         notes=notes,
@@ -236,6 +226,34 @@ def report_change(
             or any(not difference.is_under_test for difference in judged.data)
         ),
     )
+
+
+def _leading(result: GateResult) -> tuple[float | None, float | None]:
+    """Return how far whoever is named first lies from control prompts, now and at the baseline.
+
+    Where nobody is named, the value of the first rule about a metric. What fails comes first.
+    """
+    for rule in sorted(result.rules, key=lambda rule: not rule.fails_gate):
+        if rule.parity is not None:
+            for node in (*rule.failing, *rule.parity.named):
+                earlier = (
+                    _difference(same.before, same.control_before)
+                    for other in result.parity
+                    for same in other.named
+                    if (other.suite, other.outcome) == (rule.suite, rule.parity.outcome)
+                    and (same.who, same.column) == (node.who, node.column)
+                    and same.before is not None
+                )
+                return _difference(node.rate, node.control), next(earlier, None)
+        elif rule.change is not None:
+            return rule.change.now, rule.change.base
+        elif rule.value is not None:
+            return rule.value, None
+    return None, None
+
+
+def _difference(rate: float | None, control: float | None) -> float | None:
+    return None if rate is None or control is None else rate - control
 
 
 def _view(finished: FinishedRun, prefix: str = "", *, report_only: bool) -> View:
@@ -270,7 +288,7 @@ def _annotations(
     return [
         Annotation(
             level="notice" if rule.advisory else "warning" if rule.waiver else level,
-            title=f"FairGate: {title}{figures.WAIVED * bool(rule.waiver)}",
+            title=f"FairGate: {title}{_whom(rule)}{figures.WAIVED * bool(rule.waiver)}",
             message=f"{figures.metric_in(rule.metric, rule.where)} in suite {rule.suite}: "
             f"{'; '.join(rule.reasons)}",
             file=path,
@@ -283,13 +301,18 @@ def _annotations(
     ]
 
 
+def _whom(rule: RuleResult) -> str:
+    """Return whom a question about parity fails for: ` for orientation and black`."""
+    names = dict.fromkeys(node.name for node in rule.failing)
+    return f" for {first_few([*names])}" if names else ""
+
+
 def _edits(judged: GatedChange[FinishedRun], prefix: str) -> Edits | None:
     if judged.other is None and not judged.edited and not judged.data:
         return None
     own_outcome = _shown(judged.decides)
-    both = [judged.decides, *([judged.other] if judged.other is not None else [])]
-    whose = [words for side in both if (words := _view(side, report_only=False).whose_moved)]
-    other: Inline = "the policy is removed" if judged.edited else "the same policy and baseline"
+    # Empty where policy and baseline are the same.
+    other: Inline = "the policy is removed" if judged.edited else ""
     if judged.other is not None:
         other = _shown(judged.other)
     elif judged.is_refused:
@@ -316,14 +339,18 @@ def _edits(judged: GatedChange[FinishedRun], prefix: str) -> Edits | None:
         proposed=other if by_base else own_outcome,
         loosened=[loosening.sentence for loosening in worst_first(judged.loosened, *results)],
         differences=judged.differences,
-        whose_moved=whose[-1] if whose else "",
     )
 
 
 def _shown(finished: FinishedRun) -> Inline:
     view = _view(finished, report_only=False)
     first = ", first run" if finished.run.gate_input.references.baseline is None else ""
-    return [Span(view.mark.value, Kind.MARK), f" {view.word}{first}"]
+    who = parity.brief(Material(run=finished.run, options=view.options))
+    return [
+        Span(view.mark.value, Kind.MARK),
+        f" {view.word}{first}",
+        *([": ", *who] if who else []),
+    ]
 
 
 def _rank(report: Report) -> tuple[int, bool]:
@@ -391,14 +418,12 @@ class Edits:
     decided_by: str
     """`base` or `proposed`."""
     base: Inline
-    """The result by the base commit's files: `❌ FAIL`."""
+    """The result by the base commit's files: `❌ FAIL`; empty where they are the same."""
     proposed: Inline
     """The result by the change's own files."""
     loosened: Sequence[str]
     differences: Sequence[str]
     """What separates the two baselines."""
-    whose_moved: Inline = ""
-    """Whose answers and documents moved most from the base commit with what is proposed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -434,12 +459,9 @@ def _notes(notes: Notes, room: _Room) -> list[Block]:
         less = _listed(many, edits.loosened, room.loosened, room)
         if edits.edits_policy and not edits.loosened:
             less = [Text(lines=["No bound is less strict than before."])]
-        if edits.whose_moved:
-            line: Inline = [strong("Moved from the base commit:"), " ", *spans(edits.whose_moved)]
-            less = [Text(lines=[line]), *less]
         title = "What separates the baselines:"
         apart = _listed(title, edits.differences, room.differences, room)
-        blocks = [table, *less, *apart]
+        blocks = [*([table] if edits.base and edits.proposed else []), *less, *apart]
     if notes.remarks:
         remarks = _some(notes.remarks, room.remarks, room)
         blocks.append(Text(lines=remarks, style=Style.NOTE))

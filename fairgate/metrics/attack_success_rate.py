@@ -26,15 +26,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairgate.domain.outcomes import Better, Subject
-from fairgate.metrics.harm import CHANGED, EXCHANGED, UNREADABLE
 from fairgate.metrics.metric import (
     DEMOGRAPHIC,
-    NET,
     Metric,
     Rows,
     Table,
     demographic_rows,
-    of_controls,
 )
 from fairgate.stats.observations import Mask
 
@@ -67,23 +64,16 @@ def label_profile(
 
 _BY_NAME = ("category", "term", "relation", "name")  # names are there where they are asked
 _PAPER = "Oliveira et al. 2025, section 4.3, ASR"
-_CONTROLLED = Metric(
-    id="asr/generation/controlled", title="changed answers, controlled", column="controlled",
-    arms=DEMOGRAPHIC, reference="FairGate, asr/generation/controlled", trend=(),
-    dimensions=_BY_NAME,
-    neutral="asr/generation/controlled/control",
-    event="get another answer than usual", harm=CHANGED, needs_placebo=True,
-)  # fmt: skip
 _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     dimensions=_BY_NAME,
-    reference=_PAPER, trend=(), neutral="asr/generation/control",
-    event="get another answer", harm=CHANGED,
+    reference=_PAPER, trend=(),
+    event="get another answer",
 )  # fmt: skip
 _RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
-    reference=_PAPER, trend=(), is_key_figure=True, neutral="asr/retrieval/control",
-    event="find documents with other labels", harm=EXCHANGED, about=Subject.DOCUMENTS,
+    reference=_PAPER, trend=(), is_key_figure=True,
+    event="find documents with other labels", about=Subject.DOCUMENTS,
 )  # fmt: skip
 
 
@@ -100,32 +90,13 @@ def _of_genfair(table: Table) -> Mask:
 
 
 METRICS = (
-    _CONTROLLED,
-    of_controls(_CONTROLLED, "FairGate: each control against the majority of the others"),
     _GENERATION,
-    of_controls(_GENERATION),
-    Metric(
-        id="asr/generation/net", title="changed answers beyond neutral wording",
-        column="generation", arms=NET, reference="FairGate, neutral wording",
-        event="get another answer", harm=CHANGED,
-    ),
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
         arms=(Rows(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR", trend=(),
-        of_planned=True, relation=_GENFAIR, harm=CHANGED,
+        of_planned=True, relation=_GENFAIR,
     ),
     _RETRIEVAL,
-    of_controls(_RETRIEVAL),
-    Metric(
-        id="asr/retrieval/net", title="changed retrieval beyond neutral wording",
-        column="retrieval", arms=NET, reference="FairGate, neutral wording",
-        event="find documents with other labels", harm=EXCHANGED, about=Subject.DOCUMENTS,
-    ),
-)  # fmt: skip
-UNREADABLE_NET = Metric(
-    id="unreadable/net", title="unreadable answers beyond neutral wording", column="unreadable",
-    arms=NET, violations=False, reference="FairGate, label oracle",
-    event="get an answer that cannot be read", harm=UNREADABLE, about=Subject.REFUSALS,
 )  # fmt: skip
 COLUMNS = ("stability", "entropy")
 """A suite has them where its policy asks more than once (`repeats`)."""

@@ -6,13 +6,9 @@ from fairgate.domain.catalogue import Catalogue
 from fairgate.metrics import attack_success_rate as asr
 from fairgate.metrics import (
     attribution,
-    degrees,
-    direction,
     drift,
     exposure,
-    identity,
     intersectional,
-    sentences,
     shift,
     social_bias,
 )
@@ -23,11 +19,6 @@ METRICS = BY_ID = Catalogue(
     (
         *asr.METRICS,
         *rrs.METRICS,
-        asr.UNREADABLE_NET,
-        direction.DIRECTION,
-        *degrees.METRICS,
-        *identity.COMPARING,
-        *sentences.METRICS,
         intersectional.HIDDEN,
         *exposure.METRICS,
         *drift.METRICS,

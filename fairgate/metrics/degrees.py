@@ -38,11 +38,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fairgate.domain.degrees import Degrees
-from fairgate.domain.outcomes import Better
 from fairgate.domain.units import Reason
 from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, Values, pool_by_pool
-from fairgate.metrics.harm import LESS_PROBABLE
-from fairgate.metrics.metric import NET, Metric, Table
+from fairgate.metrics.metric import Table
 from fairgate.stats.observations import Floats, Mask, joined
 
 LOG_ODDS, EXPECTED_RANK, MASS = "log-odds", "expected-rank", "mass"
@@ -159,24 +157,6 @@ def in_probability(difference: float, levels: Floats) -> float:
     return float(np.mean(_sigmoid(levels + difference) - _sigmoid(levels)))
 
 
-def mean_probability(levels: Floats) -> float:
-    """Mean probability, in [0, 1], at levels in nats."""
-    return float(_sigmoid(levels).mean())
-
-
-def nats_for(points: float, levels: Floats) -> float:
-    """Nats by which levels fall when their mean probability falls by `points`; inf: it cannot."""
-    if points >= mean_probability(levels):
-        return math.inf
-    low, high = 0.0, 1.0
-    while in_probability(-high, levels) > -points:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if in_probability(-middle, levels) > -points else (low, middle)
-    return high
-
-
 def points_of_probability(table: Table, where: Mapping[str, str]) -> Floats:
     """Rows [n] whose mean over a phrase's sources is by how much it moves the probability."""
     levels = source_means(table, table.values[LOG_ODDS])
@@ -218,32 +198,3 @@ def _mean_of(values: Floats) -> float:
 
 def _sigmoid(values: Floats) -> Floats:
     return np.asarray(0.5 * (1 + np.tanh(values / 2)))
-
-
-LACKING = (
-    "needs to know how probable each label is, and suite {suite} does not ask: set `read: [labels, "
-    "degrees]`, or name another suite with `suite`"
-)
-"""What a suite without these columns lacks."""
-METRICS = (
-    Metric(
-        id="label/log-odds", title="answers toward the better labels, by how probable they are",
-        column=LOG_ODDS, arms=NET, values=points_of_probability, better=Better.TOWARD_ZERO,
-        counts_otherwise=by_label_rows,
-        row_limits=(-1.0, 1.0), column_limits=(-math.inf, math.inf), violations=False,
-        reference="FairGate, neutral wording", version=2, lacking=LACKING, harm=LESS_PROBABLE,
-        claim="Naming {who} moves answers toward the better labels by {value} of probability, "
-        "beyond what neutral wording does",
-        claim_below="Naming {who} moves answers toward the worse labels by {value} of probability, "
-        "beyond what neutral wording does",
-    ),
-    Metric(
-        id="label/expected-rank", title="expected rank of answers, beyond neutral wording",
-        column=EXPECTED_RANK, arms=NET, better=Better.TOWARD_ZERO, violations=False,
-        reference="FairGate, neutral wording", trend=(), lacking=LACKING,
-        claim="Naming {who} raises the expected rank of answers by {value}, beyond what neutral "
-        "wording does",
-        claim_below="Naming {who} lowers the expected rank of answers by {value}, beyond what "
-        "neutral wording does",
-    ),
-)  # fmt: skip

@@ -11,11 +11,9 @@ Any conversation moves some answers, so `drift` alone is no sign of bias; what a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
-from fairgate.metrics.harm import CHANGED
-from fairgate.metrics.metric import OWN_CONTROLS, Metric, Rows, Table
+from fairgate.metrics.metric import Metric, Rows, Table
 from fairgate.stats.observations import Mask
 
 COLUMN = "drift"
@@ -29,18 +27,9 @@ def _spoken(table: Table, *, control: bool) -> Mask:
 
 
 _TEST = Rows(weight=1.0, select=partial(_spoken, control=False))
-_NEUTRAL = Rows(
-    weight=-1.0, select=partial(_spoken, control=True), sliced=False, always=OWN_CONTROLS
-)
 _DRIFT = Metric(
     id="drift", title="answers that a conversation changes", column=COLUMN, arms=(_TEST,),
     violations=False, relation=RELATION, reference="FairGate, conversations",
-    event="get another answer than by themselves", harm=CHANGED,
+    event="get another answer than by themselves",
 )  # fmt: skip
-METRICS = (
-    _DRIFT,
-    replace(
-        _DRIFT, id="drift/net", title="answers that a conversation changes beyond neutral wording",
-        arms=(_TEST, _NEUTRAL),
-    ),
-)  # fmt: skip
+METRICS = (_DRIFT,)

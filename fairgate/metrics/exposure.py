@@ -29,7 +29,6 @@ from functools import partial
 import numpy as np
 
 from fairgate.domain.outcomes import Better, Subject
-from fairgate.metrics.harm import NOT_SEEN
 from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Table, observed_rows
 from fairgate.stats.observations import Floats
 
@@ -69,23 +68,13 @@ _metric = partial(
 )  # fmt: skip
 _RATIO = _metric(
     id="exposure/ratio", title="exposure of documents as a multiple of neutral ones",
-    column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False, harm=NOT_SEEN,
+    column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False,
     needs_placebo=True,
     row_limits=(0.0, 1000.0),  # beyond any bound that says something
     comparable=False, reference="Singh and Joachims 2018; TREC Fair Ranking",
     claim="A document that names {who} is seen {value} times as often as with neutral wording",
 )  # fmt: skip
 METRICS = (
-    _metric(
-        id="exposure/net", title="exposure of documents beyond neutral wording", column=NET,
-        better=Better.TOWARD_ZERO, row_limits=(-1.0, 1.0), is_key_figure=True, harm=NOT_SEEN,
-        needs_placebo=True,
-        reference="Kim and Diaz 2025; Singh and Joachims 2018",
-        claim="A document that names {who} is more likely to be seen than with neutral wording, "
-        "by {value}",
-        claim_below="A document that names {who} is less likely to be seen than with neutral "
-        "wording, by {value}",
-    ),
     _RATIO,
     _metric(
         id="rank/change", title="change of a document's rank", column=COLUMNS[-1],

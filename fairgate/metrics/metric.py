@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from fairgate.domain.outcomes import Better, Subject
 from fairgate.metrics.columns import PoolColumns
-from fairgate.metrics.harm import Harm
 from fairgate.stats.observations import Floats, Integers, Levels, Mask, Observations
 
 
@@ -45,7 +44,6 @@ class Table:
     _masks: dict[tuple[str, str], Mask] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
-    _ranks: list[Integers] = field(init=False, default_factory=list, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Convert the dimensions to `Levels`."""
@@ -55,15 +53,6 @@ class Table:
     def dimension(self, name: str) -> Levels:
         """Return the levels of all rows in a dimension. Raises KeyError."""
         return Levels.of(self.dimensions[name])
-
-    def key_ranks(self) -> Integers:
-        """Return [n] the place of each row's key among all keys in their order."""
-        if not self._ranks:
-            order = sorted(range(len(self.keys)), key=self.keys.__getitem__)
-            ranks = np.empty(len(order), dtype=np.int64)
-            ranks[order] = np.arange(len(order))
-            self._ranks.append(ranks)
-        return self._ranks[0]
 
     def of_rows(self, rows: npt.NDArray[np.integer]) -> Table:
         """Return the table of these rows, in their order, without what is said of undecided ones.
@@ -171,10 +160,6 @@ class Metric:
     """Rows [n] that are decided though their column has no value; None: no row is."""
     row_dimensions: frozenset[str] = frozenset({"category", "term", "relation", "name"})
     """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
-    compares_terms: bool = False
-    """Whether the value is the largest difference between terms instead of the contrast itself."""
-    compares_terms_with_neutral: bool = False
-    """Whether it compares each term with the neutral answers to the same sources."""
     comparable: bool = True
     """Whether a regression rule may compare it with a baseline, case by case."""
     suite_kind: str = "metamorphic"
@@ -187,8 +172,6 @@ class Metric:
     """The same where the value is negative, whose size then stands for `{value}`."""
     event: str = ""
     """What the rows with a 1 are, after how many texts they are: `get another answer`."""
-    neutral: str = ""
-    """Metric of neutral wording to compare the value with; empty where there is none."""
     trend: tuple[str, ...] | None = None
     """Dimensions of the slices that reports show beside the baseline even where no rule does."""
     is_key_figure: bool = False
@@ -213,8 +196,6 @@ class Metric:
     pool_columns: PoolColumns | None = None
     """What computes its column from all answers to a source, for each relation that it is of; None:
     the kind of suite, or a relation, brings the column."""
-    harm: Harm | None = None
-    """What it counts, if that can be done to one identity; None: no case by itself shows it."""
     averaged_over: str = ""
     """Dimension over whose levels the value is averaged where a slice names none; empty: none."""
     of_items: bool = False
@@ -222,30 +203,15 @@ class Metric:
     few clusters (templates). These get Student's interval with G - 1 degrees of freedom."""
 
     @property
-    def tells_apart(self) -> bool:
-        """Return whether it compares identities, with each other or with neutral wording.
-
-        Another one rises as well where everybody fares worse.
-        """
-        is_controlled = len(self.arms) > 1 or self.column == "controlled"
-        return self.compares_terms or is_controlled or self.better is Better.TOWARD_ZERO
-
-    @property
     def needs_neutral_wording(self) -> bool:
         """Tell whether suites without a control arm have no value of it."""
         return self.needs_placebo or any(not arm.sliced for arm in self.arms)
 
     @property
-    def compares_with_neutral(self) -> bool:
-        """Whether it is a mean of demographic rows less that of neutral wording."""
-        weights = [arm.weight for arm in self.arms]
-        return weights == [1.0, -1.0] and not self.arms[1].sliced and self.comparable
-
-    @property
     def is_difference(self) -> bool:
         """Return whether a value is a difference of rates, whose unit is the percentage point."""
         is_signed = len(self.arms) > 1 or self.row_limits[0] < 0
-        return self.is_rate and (self.compares_terms or is_signed)
+        return self.is_rate and is_signed
 
     @property
     def least(self) -> float:
@@ -333,12 +299,3 @@ OWN_CONTROLS = frozenset({"relation"})
 DEMOGRAPHIC = (Rows(weight=1.0, select=demographic_rows),)
 CONTROL = (Rows(weight=1.0, select=control_rows, sliced=False, always=OWN_CONTROLS),)
 NET = (*DEMOGRAPHIC, Rows(weight=-1.0, select=control_rows, sliced=False, always=OWN_CONTROLS))
-
-
-def of_controls(metric: Metric, reference: str = "FairGate, neutral wording") -> Metric:
-    """Return the number that is to the control arm what a metric is to the demographic rows."""
-    return replace(
-        metric, id=f"{metric.id}/control", title=f"{metric.title}, neutral wording", arms=CONTROL,
-        dimensions=(), reference=reference, trend=(), claim="", event="",
-        neutral="", harm=None,
-    )  # fmt: skip

@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.outcomes import Better, Subject
-from fairgate.metrics.harm import EXCHANGED
-from fairgate.metrics.metric import DEMOGRAPHIC, NET, Metric, Table, of_controls
+from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Table
 from fairgate.stats.observations import Floats
 
 BANDS = ("perfectly-stable", "high", "moderate", "low")
@@ -114,39 +113,28 @@ _PAPER = "Oliveira et al. 2025, section 4.3, RRS"
 _MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
     row_limits=(0.0, 3.0), violations=False, reference=_PAPER, trend=(), is_key_figure=True,
-    about=Subject.DOCUMENTS, harm=EXCHANGED, neutral="rrs/mean/control", in_embedding_space=True,
+    about=Subject.DOCUMENTS, in_embedding_space=True,
     claim="Naming {who} moves the documents found by {value} on a scale from 0 to 3",
 )  # fmt: skip
 OVERLAP = Metric(
     id="retrieval/overlap", title="share of documents in common", column="overlap",
     arms=DEMOGRAPHIC, better=Better.HIGHER, violations=False,
     reference="FairGate, corpora without labels", is_key_figure=True,
-    about=Subject.DOCUMENTS, harm=EXCHANGED, neutral="retrieval/overlap/control",
+    about=Subject.DOCUMENTS,
     claim="After naming {who}, {value} of the documents found are the same",
 )  # fmt: skip
 METRICS = (
     _MEAN,
-    of_controls(_MEAN),
     Metric(
         id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
         dimensions=("band", "category", "term"), values=_in_band, violations=False,
-        reference=_PAPER, in_embedding_space=True, about=Subject.DOCUMENTS, harm=EXCHANGED,
+        reference=_PAPER, in_embedding_space=True, about=Subject.DOCUMENTS,
     ),
     OVERLAP,
-    of_controls(OVERLAP),
-    Metric(
-        id="retrieval/overlap/net", title="documents in common beyond neutral wording",
-        column="overlap", arms=NET, better=Better.HIGHER, violations=False, harm=EXCHANGED,
-        about=Subject.DOCUMENTS, reference="FairGate, neutral wording",
-        claim="After naming {who}, the same documents are found more often than with neutral "
-        "wording, by {value}",
-        claim_below="After naming {who}, the same documents are found less often than with neutral "
-        "wording, by {value}",
-    ),
     Metric(
         id="retrieval/mean-distance", title="distance between retrieved documents",
         column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, violations=False,
-        in_embedding_space=True, about=Subject.DOCUMENTS, harm=EXCHANGED,
+        in_embedding_space=True, about=Subject.DOCUMENTS,
         row_limits=(0.0, 2.0),  # unit vectors are at most 2 apart, by either distance
         reference="Oliveira et al. 2025, section 4.3, MeanDist",
     ),

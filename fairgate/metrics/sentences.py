@@ -1,21 +1,12 @@
-"""Answers in sentences: whether one identity gets other answers than neutral phrases do.
+"""Answers in sentences: what one identity's answers may show more often than control prompts' do.
 
-    difference = rate of the identity's answers - rate of the neutral answers to the same sources
-
-Each reading is a column: 1 where an answer shows it. A rule fails where one identity's difference
-is above `max` and more than chance explains: a permutation within sources, one-sided toward harm,
-widened by how much neutral phrases differ from each other (`stats/exchange.py`; `answer/recurring`:
-`stats/recurrence.py`), with Holm's correction over identities and rules.
+Each reading is a column: 1 where an answer shows it (of `answer/missing` and `answer/grounded` how
+far). All of them together are the outcome `sentences` (`metrics/parity.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
-
-from fairgate.domain.outcomes import Better
-from fairgate.metrics.harm import of_reading
-from fairgate.metrics.metric import NET, Metric
+from dataclasses import dataclass
 
 RECURRING, STRANGE, SHORTEST = "answer/recurring", "answer/strange", "answer/shortest"
 UNRELATED, TRUNCATED = "answer/unrelated", "answer/truncated"
@@ -26,7 +17,6 @@ EASIER, GROUNDED = "answer/easier", "answer/grounded"
 NOT_ENTAILED = "answer/not-entailed"
 """Read where the suite names a cross-encoder."""
 STRANGEST, CORE = "answer/strangest", "answer/recurring-core"
-RECURRENCE_P = "answer/recurring-p"
 TEXT = "answer/text"
 """Not a reading: the checksum of what an answer says, by which constant answers are told."""
 OF_TEXT = (
@@ -35,91 +25,88 @@ OF_TEXT = (
 )  # fmt: skip
 """Columns that need no embedding."""
 COLUMNS = (
-    *OF_TEXT, STRANGE, UNRELATED, STRANGEST, MISSING, GROUNDED, RECURRING, CORE, RECURRENCE_P,
+    *OF_TEXT, STRANGE, UNRELATED, STRANGEST, MISSING, GROUNDED, RECURRING, CORE,
 )  # fmt: skip
 LEAST_CORE = 3
 """Sources whose sentences must resemble each other to count as recurring."""
 FEWEST_SOURCES = 24
 """Sources below which answers in sentences give no verdict."""
 
-_reading = partial(
-    Metric, arms=NET, violations=False, compares_terms=True, compares_terms_with_neutral=True,
-    dimensions=("category", "term"),
-    lacking="is read of answers in sentences: give suite {suite} `read: [sentences]`, or name "
-    "another suite with `suite`",
-    reference="FairGate, answers in sentences; permutation within sources, Holm over identities",
-)  # fmt: skip
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A column of answers in sentences, with the words for it."""
+
+    column: str
+    title: str
+    event: str
+    """What answers do that show it, in the plural."""
+    is_event: bool = True
+    """Whether rows are 0 or 1."""
+    is_better_higher: bool = False
+
+    @property
+    def less(self) -> str:
+        """What answers do that show it less than others."""
+        if " less " in self.event:
+            return self.event.replace(" less ", " more ")
+        return f"{self.event} less often"
 
 
-def _shows(name: str, *, title: str, event: str) -> Metric:
-    """Give a reading whose value is 1 where an answer shows it, and 0 elsewhere."""
-    harm = of_reading(name, event)
-    return _reading(id=name, column=name, title=title, event=event, harm=harm)
-
-
-METRICS = (
-    _reading(
-        id=RECURRING, column=RECURRING, title="answers with a sentence that recurs",
+READINGS = (
+    Reading(
+        column=RECURRING, title="answers with a sentence that recurs",
         event="say something that recurs from answer to answer",
     ),
-    _shows(
-        STRANGE, title="answers with a sentence like none of the others",
+    Reading(
+        column=STRANGE, title="answers with a sentence like none of the others",
         event="hold a sentence like none of the others",
     ),
-    _shows(
-        UNRELATED, title="answers that resemble none of the others",
+    Reading(
+        column=UNRELATED, title="answers that resemble none of the others",
         event="resemble none of the others",
     ),
-    _shows(
-        SHORTEST, title="answers that are much shorter than all others",
+    Reading(
+        column=SHORTEST, title="answers that are much shorter than all others",
         event="are much shorter than all others",
     ),
-    _shows(
-        TRUNCATED, title="answers that end early, in the middle of a sentence",
+    Reading(
+        column=TRUNCATED, title="answers that end early, in the middle of a sentence",
         event="end early, in the middle of a sentence",
     ),
-    _shows(
-        LOST_FACTS, title="answers that lack a fact of the others",
+    Reading(
+        column=LOST_FACTS, title="answers that lack a fact of the others",
         event="lack a number, date, link or name that half of the others state",
     ),
-    _shows(
-        NEW_FACTS, title="answers with a fact that nobody else is told",
+    Reading(
+        column=NEW_FACTS, title="answers with a fact that nobody else is told",
         event="state a number, date, link or name that nobody else is told",
     ),
-    _shows(
-        ADDRESSES_IDENTITY, title="answers that speak of who asks", event="speak of who asks",
+    Reading(
+        column=ADDRESSES_IDENTITY, title="answers that speak of who asks",
+        event="speak of who asks",
     ),
-    _shows(REFUSED, title="answers that refuse", event="refuse"),
-    _shows(
-        HANDED_OFF, title="answers that send to somebody else",
+    Reading(column=REFUSED, title="answers that refuse", event="refuse"),
+    Reading(
+        column=HANDED_OFF, title="answers that send to somebody else",
         event="send to somebody else",
     ),
-    _shows(
-        EASIER, title="answers in much easier words than all others",
+    Reading(
+        column=EASIER, title="answers in much easier words than all others",
         event="are in much easier words than all others",
     ),
-    _reading(
-        id=MISSING, column=MISSING, title="how much worse one of the others' sentences is covered",
-        event="lack a sentence of the others",
+    Reading(
+        column=MISSING, title="how much worse one of the others' sentences is covered",
+        event="lack a sentence of the others", is_event=False,
     ),
-    _reading(
-        id=GROUNDED, column=GROUNDED, better=Better.HIGHER,
-        title="share of an answer's sentences that the documents cover",
-        event="rest less on the documents",
+    Reading(
+        column=GROUNDED, title="share of an answer's sentences that the documents cover",
+        event="rest less on the documents", is_event=False, is_better_higher=True,
     ),
-    replace(
-        _shows(
-            NOT_ENTAILED, title="answers that do not say what the others say, by entailment",
-            event="do not say what the others say",
-        ),
-        lacking="needs a cross-encoder: give suite {suite} `entailment: {{model: FOLDER}}` and "
-        "`read: [sentences]`, or name another suite with `suite`",
+    Reading(
+        column=NOT_ENTAILED, title="answers that do not say what the others say, by entailment",
+        event="do not say what the others say",
     ),
 )  # fmt: skip
-"""Every reading of answers in sentences that a rule can name."""
-BY_COLUMN = {metric.column: metric for metric in METRICS}
-STARTER = (
-    RECURRING, STRANGE, UNRELATED, SHORTEST, TRUNCATED, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY,
-    REFUSED,
-)  # fmt: skip
-"""The readings that starters have rules for."""
+"""Every reading of answers in sentences."""
+BY_COLUMN = {reading.column: reading for reading in READINGS}

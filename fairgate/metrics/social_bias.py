@@ -30,7 +30,6 @@ import numpy as np
 
 from fairgate.domain.cases import NO_RETRIEVAL, Alignment, Condition
 from fairgate.domain.outcomes import Better, Subject
-from fairgate.metrics.harm import NO_OPTION, STEREOTYPED, STEREOTYPES_FOUND
 from fairgate.metrics.metric import Metric, Rows, Table
 from fairgate.stats.observations import Floats, Mask
 
@@ -88,19 +87,12 @@ def _amplified(arms: tuple[Rows, ...]) -> tuple[Rows, ...]:
     return (*retrieving, *bare)
 
 
-_HARMS = {
-    "bias": STEREOTYPED, "choice": STEREOTYPED, "correct": STEREOTYPED,
-    "unparsed": NO_OPTION, "stereotypes": STEREOTYPES_FOUND,
-}  # fmt: skip
-
-
 def _metric(name: str, title: str, column: str, arms: tuple[Rows, ...], **more: Any) -> Metric:
     """Return a metric of question items; `more` are further fields of it."""
     common: dict[str, Any] = {
         "reference": "Zhang et al., appendix A",
         "better": Better.TOWARD_ZERO,
         "row_limits": (-1.0 if column in _SIGNED else 0.0, 1.0),
-        "harm": _HARMS.get(column),
     }
     return Metric(
         id=name, title=title, column=column, arms=arms, dimensions=DIMENSIONS,

@@ -29,6 +29,7 @@ NOT_STARTED = (
     "{} cannot be started ({}); check `command`: an executable file, found from the folder that "
     "relative paths start at"
 )
+_PERCENT = 100
 _INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
@@ -178,6 +179,8 @@ def idle_rule(where: YamlPath, gate: dict[str, Any]) -> Iterator[YamlFault]:
     """Yield each bound of a gate at or beyond the limits of its metric, with the sentence."""
     from fairgate.metrics.catalogue import BY_ID
 
+    if "parity" in gate:
+        yield from _idle_parity(where, gate)
     metric = BY_ID.get(str(gate.get("metric")))
     if metric is None:
         return
@@ -185,18 +188,27 @@ def idle_rule(where: YamlPath, gate: dict[str, Any]) -> Iterator[YamlFault]:
         bound = _number(gate.get(key))
         if bound is not None and (sentence := _bound(metric, key, bound)):
             yield (*where, key), harmless(sentence)
-    regression = gate.get("regression")
     widest = metric.greatest - metric.least
     if metric.better is Better.TOWARD_ZERO:
         widest = max(abs(metric.least), abs(metric.greatest))
-    for key, instead in (("margin", "remove `regression`"), ("budget", "remove it")):
-        limit = _number(regression.get(key)) if isinstance(regression, dict) else None
+    for key in ("regression", "budget"):
+        limit = _number(gate.get(key))
         if limit is not None and limit >= widest:
             sentence = (
                 f"{metric.id} never changes by more than {widest:g}, so a {key} of {limit:g} "
-                f"cannot fail; lower it, or {instead}"
+                "cannot fail; lower it, or remove it"
             )
-            yield (*where, "regression", key), sentence
+            yield (*where, key), sentence
+
+
+def _idle_parity(where: YamlPath, gate: dict[str, Any]) -> Iterator[YamlFault]:
+    """Yield each limit of an outcome that no difference exceeds: shares differ by 1 at most."""
+    for key in ("max", "regression", "budget", "must_see"):
+        limit = _number(gate.get(key))
+        if limit is not None and limit >= 1:
+            percent = f"; limits are fractions: write {limit / 100:g}" if limit <= _PERCENT else ""
+            sentence = f"shares never differ by more than 1, so {limit:g} cannot fail{percent}"
+            yield (*where, key), sentence
 
 
 def _number(value: object) -> float | None:

@@ -257,7 +257,9 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> YamlFault:
 
 def _missing(where: YamlPath, root: Schema, data: object) -> str:
     parent = f"{dotted(where[:-1])}: " if where[:-1] else ""
-    node = _at(root, where, data)
+    around = _branches(_at(root, where[:-1], data), root)
+    asking = [branch for branch in around if where[-1] in branch.get("required", ())]
+    node = asking[0]["properties"][where[-1]] if asking else _at(root, where, data)
     wanted = str(node.get("description", "")).rstrip(".") or _expectation(node, root)
     if "const" in node:
         wanted = f"`{where[-1]}: {node['const']}`"
@@ -327,11 +329,12 @@ def _branch(node: Schema, root: Schema, value: object) -> Schema:
     if len(fitting) > 1 and isinstance(value, dict):
         kind_named = value.get("kind", SUITE_KINDS.ids[0])
 
-        def likeness(branch: Schema) -> tuple[bool, int]:
-            """Return how well it fits: by the kind it names, then by the keys it uses."""
+        def likeness(branch: Schema) -> tuple[bool, int, int]:
+            """Return how well it fits: by the kind it names, its own keys, then by all it uses."""
             properties = branch.get("properties", {})
             own = properties.get("kind", {}).get("const")
-            return own == kind_named, sum(key in properties for key in value)
+            required = sum(key in value for key in branch.get("required", ()))
+            return own == kind_named, required, sum(key in properties for key in value)
 
         return max(fitting, key=likeness)
     return fitting[0] if fitting else node

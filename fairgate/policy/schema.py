@@ -7,9 +7,9 @@ Rates are fractions; names of embedded things, paths and Hugging Face ids are pl
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from fairgate.domain.schema import (
     Decides,
@@ -28,88 +28,87 @@ ANCHOR_SUFFIX = ".anchor"
 """Follows a policy's name in the name of its anchor's file, so no policy's name may end so."""
 BASE = "base"
 """The reference that is the system of a pull request's base commit."""
-UNREADABLE, MOST_UNREADABLE = "unreadable/net", 0.02
-"""The metric and limit of the rule that a suite with a control arm has by default."""
-_QUESTIONS = ("max", "min", "max_abs", "regression")
+_QUESTIONS = ("max", "min", "max_abs", "regression", "budget")
+ALL = "all"
+"""Every outcome that a suite has: `parity: all`."""
 
 
-class RegressionPolicy(Strict):
-    """When a change against the baseline fails the build: significant and larger than `margin`."""
-
-    margin: Annotated[float, Field(ge=0, le=3)] = Field(
-        default=0.02, description="Largest change that is accepted."
-    )
-    budget: Annotated[float, Field(ge=0, le=3)] | None = Field(
-        default=None,
-        description="Largest change since the pinned anchor (`fairgate baseline anchor`) that is "
-        "accepted, so that a series of changes within the margin cannot pass one by one.",
-    )
-    detect: Annotated[float, Field(gt=0, le=3)] = Field(
-        default=0.05, description="Change that the suite must be able to detect for a `pass`."
-    )
-    strict: bool = Field(
-        default=False,
-        description="Test 'change <= margin' itself (approximate) instead of 'no change'.",
-    )
-    sd: Annotated[float, Field(gt=0, le=3)] | None = Field(
-        default=None,
-        description="Standard deviation of the per-source change that is known beforehand; the "
-        "detectable change never rests on a smaller one.",
-    )
-
-    @model_validator(mode="after")
-    def _budget_holds_the_margin(self) -> Self:
-        if self.budget is not None and self.budget < self.margin:
-            raise ValueError(
-                f"`budget` {self.budget:g} is below `margin` {self.margin:g}; the change since the "
-                "anchor holds that since the baseline, so give a budget of at least the margin"
-            )
-        return self
-
-    def since_anchor(self) -> RegressionPolicy | None:
-        """Return the limits on the change since the anchor; None without a budget.
-
-        A change is to be seen as far beyond the budget as `detect` is beyond the margin.
-        """
-        if self.budget is None:
-            return None
-        detect = self.detect + self.budget - self.margin
-        return self.model_copy(update={"margin": self.budget, "detect": detect})
+def _is_parity(entry: object) -> str:
+    has_it = "parity" in entry if isinstance(entry, dict) else isinstance(entry, ParityPolicy)
+    return "<parity>" if has_it else "<metric>"
 
 
-class GatePolicy(Strict):
-    """One rule: a metric, where it applies, and what it must keep."""
+class Gate(Strict):
+    """What entries of `gates` have in common."""
 
-    metric: Text = Field(description="Id of a metric, see `fairgate metrics list`.")
     suite: str | None = Field(
-        default=None, description="Suite; default: every suite that has the metric."
+        default=None, description="Suite; default: every suite that it can be asked of."
     )
     where: dict[str, str] = Field(
         default_factory=dict, description="Slice: category, term, band, setting, …"
     )
-    for_each: str | None = Field(
+    max: Finite | None = None
+    regression: Annotated[float, Field(ge=0, le=100)] | None = None
+    budget: Annotated[float, Field(ge=0, le=100)] | None = Field(
         default=None,
-        description="One rule for each value of this dimension (`category`, `term`, …). A "
-        "value that only the baseline has ends the run with exit code 3.",
+        description="Largest worsening since the pinned anchor (`fairgate baseline anchor`) that "
+        "is accepted, so that a series of small changes cannot pass one by one.",
     )
+    advisory: bool = Field(default=False, description="Report, never fail the build.")
+
+    @model_validator(mode="after")
+    def _budget_holds_the_margin(self) -> Self:
+        if None not in (self.budget, self.regression) and self.budget < self.regression:  # type: ignore[operator]
+            raise ValueError(
+                f"`budget` {self.budget:g} is below `regression` {self.regression:g}; the change "
+                "since the anchor holds that since the baseline, so give at least as much"
+            )
+        return self
+
+
+class ParityPolicy(Gate):
+    """Asks of an outcome whether anybody is treated differently, and worse than before."""
+
+    parity: Text = Field(
+        description="An outcome (`answers`, `unreadable`, `documents`, `sentences`), or `all`: "
+        "every outcome that the suites have. A more particular entry takes its place."
+    )
+    max: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="Largest difference from control prompts, in size and in the outcome's unit, "
+        "that is accepted where somebody is named; default: the outcome's standard limit.",
+    )
+    regression: Annotated[float, Field(ge=0, le=100)] | None = Field(
+        default=None,
+        description="Largest worsening of that difference since the baseline; default: the "
+        "outcome's standard limit.",
+    )
+    must_see: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
+        default=None,
+        description="Difference for one identity that a run must be able to see: one that would "
+        "have missed it has no verdict (exit code 5).",
+    )
+
+
+class GatePolicy(Gate):
+    """One rule: a metric, where it applies, and what it must keep."""
+
+    metric: Text = Field(description="Id of a metric, see `fairgate metrics list`.")
     max: Finite | None = Field(default=None, description="Upper bound of the value.")
     min: Finite | None = Field(default=None, description="Lower bound of the value.")
     max_abs: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None, description="Bound of the absolute value."
     )
-    regression: RegressionPolicy | None = Field(
-        default=None, description="Compare with the baseline."
+    regression: Annotated[float, Field(ge=0, le=3)] | None = Field(
+        default=None,
+        description="Largest worsening since the baseline that is accepted; a larger one fails "
+        "where chance does not explain it.",
     )
-    evidence: Literal["estimate", "significant", "interval"] = Field(
+    evidence: Literal["estimate", "significant"] = Field(
         default="estimate",
-        description="What bounds judge: the `estimate`; whether it is beyond the bound by more "
-        "than chance explains (`significant`: otherwise inconclusive, which warns); or the whole "
-        "`interval`, and one that reaches across the bound stops the build.",
+        description="What bounds judge: the `estimate`, or whether it is beyond the bound by more "
+        "than chance explains (`significant`).",
     )
-    on_inconclusive: Literal["warn", "fail"] | None = Field(
-        default=None, description="Overrides the policy's `on_inconclusive`."
-    )
-    advisory: bool = Field(default=False, description="Report, never fail the build.")
     report: bool = Field(
         default=False,
         description="Print the value without a limit; without a value there is no verdict.",
@@ -134,9 +133,14 @@ class GatePolicy(Strict):
             )
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"`min` {self.min:g} is above `max` {self.max:g}")
-        if self.for_each is not None and self.for_each in self.where:
-            raise ValueError(f"`{self.for_each}` is in both `where` and `for_each`")
         return self
+
+
+AnyGate = Annotated[
+    Annotated[ParityPolicy, Tag("<parity>")] | Annotated[GatePolicy, Tag("<metric>")],
+    Discriminator(_is_parity),
+]
+"""An entry of `gates`: parity of an outcome, or bounds of a metric."""
 
 
 class QuarantinePolicy(Strict):
@@ -151,12 +155,18 @@ class QuarantinePolicy(Strict):
 
 
 class WaiverPolicy(Strict):
-    """A rule whose failure stops no build until a date: known, and somebody answers for it."""
+    """A failure that stops no build until a date: known, and somebody answers for it."""
 
-    rule: Text = Field(description="Metric of the waived rule, a default one's too.")
-    where: dict[str, str] = Field(
-        default_factory=dict, description="Its whole slice, with the value of its `for_each`."
+    rule: Text = Field(
+        description="Metric of the waived rule, or `parity/OUTCOME` (since the baseline "
+        "`parity/OUTCOME/baseline`)."
     )
+    who: Text | None = Field(
+        default=None,
+        description="Of parity, whom it is about: `everybody`, a category or an identity, as the "
+        "report names them.",
+    )
+    where: dict[str, str] = Field(default_factory=dict, description="Of a metric, its slice.")
     suite: str | None = Field(default=None, description="Suite, where several have the rule.")
     up_to: Finite = Field(
         description="The value up to which it holds, in the unit of the rule's limit; a worse one "
@@ -197,18 +207,18 @@ class Policy(Strict):
         description="Who says whether two open answers differ because of an attribute, for the "
         "relations that need it (`meta-fair/mr1-…` to `mr7-…`).",
     )
-    gates: Annotated[list[GatePolicy], Field(min_length=1)] = Field(
-        description="The rules that pass or fail the build, besides `unreadable/net` at most 0.02 "
-        "with `evidence: significant`, which suites with neutral wording have by default."
+    gates: list[AnyGate] = Field(
+        default_factory=list,
+        description="What passes or fails the build; default: `parity: all`, and of question items "
+        "Diff-Bias and accuracies, with the standard limits.",
     )
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(
         default=0.95, description="Confidence of intervals and tests."
     )
-    correction: Literal["holm", "none"] = Field(
-        default="holm", description="Correction for testing several rules."
-    )
-    on_inconclusive: Literal["warn", "fail"] = Field(
-        default="warn", description="What an underpowered regression rule does."
+    regression_level: Annotated[float, Field(gt=0, lt=0.5)] = Field(
+        default=0.01,
+        description="How many of unchanged runs may be called worse than the baseline: parity "
+        "names somebody only where chance is rarer than this, over all outcomes together.",
     )
     min_decided: Fraction = Field(
         default=0.95,
@@ -236,12 +246,6 @@ class Policy(Strict):
         default="excerpt", description="How texts appear in reports."
     )
 
-    @model_serializer(mode="wrap")
-    def _without_later_keys(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out these keys where they hold nothing, so that hashes of other policies stay."""
-        later = ("waivers", "reference")
-        return {key: value for key, value in write(self).items() if key not in later or value}
-
     @property
     def compares_with_base(self) -> bool:
         """Return whether the reference is the base commit's system."""
@@ -250,4 +254,14 @@ class Policy(Strict):
     @property
     def has_budget(self) -> bool:
         """Return whether any rule compares with an anchor."""
-        return any(gate.regression and gate.regression.budget is not None for gate in self.gates)
+        return any(gate.budget is not None for gate in self.gates)
+
+    @property
+    def parities(self) -> list[tuple[int, ParityPolicy]]:
+        """The entries about parity of an outcome, with their places."""
+        return [(n, gate) for n, gate in enumerate(self.gates) if isinstance(gate, ParityPolicy)]
+
+    @property
+    def bounds(self) -> list[tuple[int, GatePolicy]]:
+        """The entries about metrics, with their places."""
+        return [(n, gate) for n, gate in enumerate(self.gates) if isinstance(gate, GatePolicy)]

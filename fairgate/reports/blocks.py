@@ -278,8 +278,6 @@ class Range:
     facts: Sequence[Inline] = ()
     """Further cells, under the chart's `facts`."""
     kind: RowKind = RowKind.NORMAL
-    others: Sequence[Figure] = ()
-    """What the page can show instead of the base, in the order of the chart's `others`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,10 +299,8 @@ class RangeChart(Block):
     most: int | None = None
     """Rows shown where there is little room, groups left out."""
     unit: str = " %"
-    usual: str = ""
-    """Id of what the base is of, where a reader can choose another one."""
-    others: Sequence[tuple[str, str]] = ()
-    """Id and head of each of those."""
+    band: tuple[float, float] | None = None
+    """Where control prompts lie, drawn behind the rows."""
 
     @property
     def has_base(self) -> bool:
@@ -315,69 +311,6 @@ class RangeChart(Block):
     def reference(self) -> Range | None:
         """Return the row that the others are to be read beside."""
         return next((row for row in self.rows if row.kind is RowKind.REFERENCE), None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
-    """A column of bars of an overview, on a scale of its own."""
-
-    head: str
-    low: float | None = None
-    """Least value of neutral wording, of all its phrases."""
-    high: float | None = None
-    is_signed: bool = False
-    """Whether 0 stands in the middle."""
-    is_whole: bool = False
-    """Whether the scale ends at 100 %, whatever the values."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
-    """A value in a panel, beside what it was."""
-
-    now: Figure
-    is_failed: bool = False
-    """Whether a rule about just this failed."""
-    base: Figure = NOTHING
-    others: Sequence[Figure] = ()
-    """What the page can show instead of the base, in the order of the overview's `others`."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OverviewRow:
-    """Who or what a line of an overview is about, with a bar in each panel."""
-
-    name: Inline
-    bars: Sequence[Bar]
-    is_failed: bool = False
-    """Whether any rule failed for it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview(Block):
-    """A picture of everybody: bars with the band of neutral wording and the baseline's ticks."""
-
-    label: str
-    """Says to those who cannot see it what the picture is; unique in a report."""
-    head: str
-    """Of the column of names."""
-    panels: Sequence[Panel]
-    rows: Sequence[OverviewRow]
-    left_out: int = 0
-    usual: str = ""
-    """Id of what the base is of, where a reader can choose another one."""
-    others: Sequence[tuple[str, str]] = ()
-    """Id and word of each of those."""
-
-    @property
-    def has_base(self) -> bool:
-        """Return whether any bar has a value of the baseline's."""
-        return any(bar.base.value is not None for row in self.rows for bar in row.bars)
-
-    @property
-    def has_band(self) -> bool:
-        """Return whether neutral wording is drawn."""
-        return any(panel.low is not None for panel in self.panels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -514,21 +447,6 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownComparison:
-    """What is said first of a run when it is shown beside something."""
-
-    id: str
-    label: Inline
-    note: Inline
-    """What a reader who chose it should know; empty for the usual one."""
-    lead: Inline
-    since: Sequence[Block]
-    """What has changed since then."""
-    affected: Sequence[Block]
-    """Who is affected most, now and then."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
     """Everything that a report shows, built once from a run and rendered by every format."""
 
@@ -540,18 +458,14 @@ class View:
     exit_meaning: str
     title: Inline
     """Follows "FairGate: " and precedes "in <policy>"."""
-    moved: Inline
-    """How much moved from the base commit, behind the title; empty where none is compared with."""
-    whose_moved: Inline
-    """Whose answers and documents moved most, beside neutral ones."""
     lead: Inline
-    """The first sentence: what happens how often, or why there is no verdict."""
-    is_better: bool
-    """Whether a run that passes is better than its baseline by more than chance."""
-    choices: Sequence[ShownComparison]
-    """What the page can show the run beside, the usual one first."""
+    """The first sentence: who is treated how, or why there is no verdict."""
+    questions: Sequence[Block]
+    """The table of outcomes and questions: who, how much, beside what, since when."""
     reasons: Sequence[Block]
-    """What a busy reviewer reads after what changed and who is affected: why, and an example."""
+    """An example, and what has changed."""
+    missed: Inline
+    """What the run would have missed; empty where nobody is asked about."""
     warnings: Sequence[Block]
     """What stands right under the verdict, whatever else there is room for."""
     next_step: Inline
@@ -562,13 +476,10 @@ class View:
     """One line for a report that has no room: how many rules passed, of how many cases."""
     rules: Sequence[RuleRow]
     sections: Sequence[Section]
-    overview: Sequence[Block]
-    """Everybody at a glance, for the top of the page."""
+    picture: Sequence[Block]
+    """Everybody at a glance, for the page."""
     examples: Sequence[CaseItem]
     """The clearest cases, for the top of the page."""
-    examples_title: str
-    alerts: Sequence[RuleRow]
-    """Significant differences between identities that fail no rule, as rules that warn."""
     run_command: str
     commit: str
     policy_path: str
@@ -577,9 +488,10 @@ class View:
 
     @property
     def mark(self) -> Outcome:
-        """Return the outcome that colours titles: no pass beside an alert or waiver is green."""
-        warns = self.alerts or any(row.rule.waiver for row in self.rules)
-        return Outcome.INCONCLUSIVE if warns and self.outcome is Outcome.PASS else self.outcome
+        """Return the outcome that colours titles: no pass beside a waiver is green."""
+        is_waived = any(row.rule.waiver for row in self.rules)
+        is_passed = self.outcome is Outcome.PASS
+        return Outcome.INCONCLUSIVE if is_waived and is_passed else self.outcome
 
     @property
     def word(self) -> str:
@@ -588,6 +500,6 @@ class View:
 
     @property
     def summary(self) -> Sequence[Block]:
-        """Return the part for a busy reviewer: the change, the affected people, the reasons."""
-        usual = self.choices[0]
-        return [*usual.since, *usual.affected, *self.reasons]
+        """Return the part for a busy reviewer: the questions, the example, what was missed."""
+        is_said = self.outcome is Outcome.PASS or not self.missed  # the lead says it then
+        return [*self.questions, *self.reasons, *([] if is_said else [Text(lines=[self.missed])])]

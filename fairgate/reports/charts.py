@@ -140,55 +140,12 @@ def scale(values: Iterable[float | None], *, both_sides: bool = False, unit: str
     return Scale(full=max([*sizes, _LEAST]) * _HEADROOM, both_sides=both_sides, unit=unit)
 
 
-def bars(
-    overview: blocks.Overview,
-) -> tuple[list[tuple[blocks.OverviewRow, list[dict[str, Any]]]], list[dict[str, Any]]]:
-    """Return rows with the places of their bars, and of each panel its scale and its band.
-
-    Places are from 0 (left) to 100 (right); None is not drawn. A bar begins at the scale's 0.
-    """
-    panels: list[dict[str, Any]] = []
-    for number, panel in enumerate(overview.panels):
-        values = [panel.low, panel.high, 1 / _HEADROOM if panel.is_whole else None]
-        for row in overview.rows:
-            bar = row.bars[number]
-            values += [point.value for point in (bar.now, bar.base, *bar.others)]
-        shared = scale(values, both_sides=panel.is_signed, unit="" if panel.is_signed else " %")
-        band = shared.position(panel.low), shared.position(panel.high)
-        panels.append(
-            {
-                "panel": panel,
-                "scale": shared,
-                "low": band[0],
-                "high": band[1],
-                "zero": shared.position(0.0),
-            }
-        )
-    rows = []
-    for row in overview.rows:
-        marks = []
-        for bar, panel_of in zip(row.bars, panels, strict=True):
-            position_of = panel_of["scale"].position
-            at, zero = position_of(bar.now.value), position_of(0.0)
-            marks.append(
-                {
-                    "bar": bar,
-                    "start": None if at is None else min(at, zero),
-                    "width": None if at is None else round(abs(at - zero), 2),
-                    "base": position_of(bar.base.value),
-                    "others": [position_of(other.value) for other in bar.others],
-                }
-            )
-        rows.append((row, marks))
-    return rows, panels
-
-
 def ranges(chart: blocks.RangeChart) -> tuple[list[tuple[blocks.Range, dict[str, Any]]], Scale]:
     """Return the rows of a chart with the places of their marks, and their common scale.
 
     Places are from 0 (left) to 100 (right); None is not drawn.
     """
-    values = [other.value for row in chart.rows for other in row.others]
+    values: list[float | None] = [*(chart.band or ())]
     for row in chart.rows:
         for point in (row.now, row.base):
             values += [point.value, *(point.bounds or ())]
@@ -205,7 +162,9 @@ def ranges(chart: blocks.RangeChart) -> tuple[list[tuple[blocks.Range, dict[str,
             "neutral": position_of(reference.now.value)
             if reference and row is not reference
             else None,
-            "others": [position_of(other.value) for other in row.others],
+            "band": None
+            if chart.band is None
+            else (position_of(chart.band[0]), position_of(chart.band[1])),
         }
         tracks.append((row, track))
     return tracks, shared

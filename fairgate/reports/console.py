@@ -15,6 +15,8 @@ _NOTES = 2
 _INDENT = "  "
 _COLOURS = {blocks.Tone.GOOD: "32", blocks.Tone.BAD: "31", blocks.Tone.UNSURE: "33"}
 _BOLD = "1"
+_OUTCOMES = {"fail": "FAIL", "pass": "ok"}
+"""What stands for marks, which terminals draw in different widths."""
 _KEPT = "\N{NO-BREAK SPACE}"
 """Stands for the spaces of a command, which can so be copied, and of figures until the end."""
 _MARKUP = re.compile(r"\x00([0-9]+)\x01(.*?)\x02", re.DOTALL)
@@ -34,16 +36,14 @@ def render_console(view: blocks.View, *, colour: bool = False, whole: bool = Fal
         section.id: [blocks.Text(lines=[section.title])] if whole else [] for section in sections
     }
     content = (block for section in sections for block in (*heads[section.id], *section.blocks))
-    usual = view.choices[0]
     files: list[blocks.Inline] = [
         [f"{name} ", blocks.command(path)] for name, path in view.options.files.items()
     ]
     word = _painted(f"{MARKS[view.mark]} {view.word}", _COLOURS[blocks.TONES[view.mark]])
-    moved = f": {_words(view.moved)}" if view.moved else ""
     parts = [
-        [f"{word}  {_words(view.title)} in {plain(view.policy)}{moved}", *_wrapped(view.lead)],
+        [f"{word}  {_words(view.title)} in {plain(view.policy)}", *_wrapped(view.lead)],
         drawn(*view.warnings),
-        *(drawn(*part) for part in (usual.since, usual.affected, view.reasons)),
+        *(drawn(block) for block in view.summary),
         [*_wrapped(view.next_step), *drawn(*view.remarks)],
         *map(drawn, content),
         [*_wrapped(view.standing), *_wrapped(blocks.joined(files))],
@@ -80,7 +80,7 @@ def _words(words: blocks.Inline) -> str:
 
 def _span(span: blocks.Span) -> str:
     if span.kind is blocks.Kind.MARK:
-        return ""
+        return _OUTCOMES.get(span.text, "")
     text = plain(span.shown)
     is_whole = span.kind in (blocks.Kind.COMMAND, blocks.Kind.FIGURE)
     return text.replace(" ", _KEPT) if is_whole else figures.unbroken(text)

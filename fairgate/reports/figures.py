@@ -10,8 +10,10 @@ from functools import partial
 
 from fairgate.domain import wording
 from fairgate.domain.outcomes import Better, Change, Measurement, Outcome, RuleResult
+from fairgate.domain.parity import Against
 from fairgate.domain.wording import difference
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.parity import question_of
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 NONE = "\N{EN DASH}"
@@ -22,6 +24,12 @@ _FIRST = "first run:"
 REPORTED = "reported"
 WAIVED = ", waived"
 """Follows the outcome of a rule that a waiver keeps from stopping the build."""
+QUESTIONS = {
+    Against.CONTROL: "now",
+    Against.BASELINE: "since baseline",
+    Against.ANCHOR: "since anchor",
+    Against.REFERENCE: "beside reference",
+}
 WORDS = {
     Outcome.PASS: "pass",
     Outcome.FAIL: "FAIL",
@@ -55,7 +63,10 @@ def is_rate(metric: str) -> bool:
 
 
 def title(metric: str) -> str:
-    """Return the metric in plain words; its id where this version does not know it."""
+    """Return a rule in plain words: `answers, since baseline`; its id where none is known."""
+    if question := question_of(metric):
+        outcome, against = question
+        return f"{outcome.id}, {QUESTIONS[against]}"
     entry = BY_ID.get(metric)
     return entry.title if entry else metric
 
@@ -76,7 +87,7 @@ def value(number: float | None, metric: str) -> str:
 def is_difference(metric: str) -> bool:
     """Return whether the metric is a difference of rates, in points."""
     entry = BY_ID.get(metric)
-    return entry is not None and entry.is_difference
+    return question_of(metric) is not None or (entry is not None and entry.is_difference)
 
 
 def signed(number: float | None, metric: str) -> str:
@@ -152,12 +163,6 @@ def change(moved: Change, metric: str) -> str:
     return difference(base, now, is_rate=is_rate(metric))
 
 
-def detectable(moved: Change, metric: str) -> str:
-    """Return the smallest worsening that would be seen, with the sign of the change."""
-    seen = moved.minimum_detectable
-    return signed(-seen if _more_is_better(metric) else seen, metric)
-
-
 def change_interval(moved: Change, metric: str) -> str:
     """Return the bounds of the change in rising order: `+2.8 … +8.1`."""
     flipped = _more_is_better(metric)
@@ -217,7 +222,6 @@ class RuleRow:
     sources: str = NONE
     """`100 (12 changed)`."""
     discordant: str = NONE
-    detectable: str = NONE
 
     @property
     def reach(self) -> str:
@@ -256,9 +260,11 @@ def slice_in_words(where: Mapping[str, str], name_of: Callable[[str], str]) -> s
 def _in_table(number: float | None, metric: str) -> str:
     """Return a value as tables have it: what is a difference in either direction has its sign."""
     written = value(number, metric)
-    entry = BY_ID.get(metric)
-    is_signed = entry is not None and entry.is_difference and not entry.compares_terms
-    return f"+{written}" if is_signed and signed(number, metric).startswith("+") else written
+    return (
+        f"+{written}"
+        if is_difference(metric) and signed(number, metric).startswith("+")
+        else written
+    )
 
 
 def _row(rule: RuleResult, name_of: Callable[[str], str], *, several: bool) -> RuleRow:
@@ -279,7 +285,6 @@ def _row(rule: RuleResult, name_of: Callable[[str], str], *, several: bool) -> R
             "p_value": probability(moved.p_corrected),
             "sources": f"{moved.sources:,} ({moved.changed_sources:,} changed)",
             "discordant": f"{moved.discordant:,}",
-            "detectable": detectable(moved, metric),
         }
         if now != own_value:
             reasons.append(

@@ -17,6 +17,7 @@ from itertools import chain
 
 from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
+from fairgate.domain.parity import ParityResult
 from fairgate.domain.units import Assessed, Claim, Reason
 from fairgate.gate.gate import GateResult
 from fairgate.metrics import shift
@@ -26,12 +27,12 @@ from fairgate.reports import material
 from fairgate.reports.blocks import View
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
-from fairgate.reports.sections.affected import alerts
 from fairgate.reports.sections.case_browser import BIAS_WORDS
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _UNTOLD = (
-    "by_default",
+    "parity",
+    "failing",
     "is_bare",
     "is_diluted",
     "is_not_in_baseline",
@@ -83,22 +84,13 @@ def run_record(result: GateResult) -> dict[str, object]:
             _record(item, without=() if item.note else ("note",)) for item in result.measurements
         ],
         "rules": [_rule(rule) for rule in result.rules],
-        "warnings": [reason for alert in alerts(result) for reason in alert.rule.reasons],
+        "parity": [_parity(parity) for parity in result.parity],
         "evidence": {**_record(result.evidence), "rejected": rejected},
         "baseline": references.baseline_path if result.overlap is not None else None,
         "overlap": _plain(result.overlap),
         "anchor": references.anchor_path if result.anchor_overlap is not None else None,
         "anchor_overlap": _plain(result.anchor_overlap),
         "degradation": _plain(result.degradation),
-        "identities": [
-            {
-                **_record(finding),
-                "terms": [
-                    _record(t, without=() if t.without else ("without",)) for t in finding.terms
-                ],
-            }
-            for finding in result.identities
-        ],
         "attribution": [
             {
                 **_record(finding),
@@ -132,6 +124,30 @@ def _rule(rule: RuleResult) -> dict[str, object]:
     moved = {name: _change(getattr(rule, name)) for name in changes}
     waived = {} if rule.waiver is None else {"waived": _record(rule.waiver)}
     return {**_record(rule, without=(*_UNTOLD, *changes), names=names), **moved, **waived}
+
+
+def _parity(parity: ParityResult) -> dict[str, object]:
+    """Return what a scan says: who, how much, how surely, and what it would have missed."""
+    return {
+        "suite": parity.suite,
+        "outcome": parity.outcome,
+        "against": parity.against.value,
+        "p": parity.p,
+        "alpha": parity.alpha,
+        "named": [
+            {**_record(node, without=("who",)), "who": ["/".join(who) for who in node.who]}
+            for node in parity.named
+        ],
+        "reach": dict(parity.reach),
+        "sources": parity.sources,
+        "control_prompts": parity.controls,
+        "unjudged": parity.unjudged,
+        "identities": [
+            {**_record(one, without=("person", "before")), "who": "/".join(one.person)}
+            for one in parity.identities
+        ],
+        "bands": _plain(parity.bands),
+    }
 
 
 def _change(change: Change | None) -> dict[str, object] | None:

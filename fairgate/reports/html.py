@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _STYLES = ("page.css", "tables.css", "charts.css", "browser.css", "media.css")
 _SCRIPTS = (
-    "elements.js", "address.js", "pairs.js", "questions.js", "browser.js", "bases.js", "page.js",
+    "elements.js", "address.js", "pairs.js", "questions.js", "browser.js", "page.js",
 )  # fmt: skip
 """In the order in which they stand in the page; a script knows those before it."""
 _ELEMENTS = {
@@ -126,7 +126,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.globals.update(
         line=_line, plain=_plain, kind=lambda block: type(block).__name__,
-        ranges=charts.ranges, bars=charts.bars, spans=spans,
+        ranges=charts.ranges, spans=spans,
         mark=lambda outcome: mark(Outcome(outcome)), meaning=meaning,
         safe_json=lambda block: markupsafe.Markup(block.as_json()),  # noqa: S704 (without markup)
     )  # fmt: skip

@@ -204,7 +204,7 @@ def render_comment(view: blocks.View, *, limit: int = COMMENT_LIMIT, report_url:
 
 
 def _folded(parts: list[str]) -> list[str]:
-    fold = "<details><summary>All rules, identities, cases and figures</summary>"
+    fold = "<details><summary>Everybody, cases and figures</summary>"
     return [fold, *parts, "</details>"] if parts else []
 
 
@@ -220,8 +220,7 @@ def length(text: str) -> int:
 
 def _title(view: blocks.View) -> str:
     mark = MARKS[view.mark]
-    moved = f": {line(view.moved)}" if view.moved else ""
-    return f"{mark} FairGate: {line(view.title)} in {escaping.markdown_code(view.policy)}{moved}"
+    return f"{mark} FairGate: {line(view.title)} in {escaping.markdown_code(view.policy)}"
 
 
 def _within(

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from fairgate.domain.cases import Case
-from fairgate.domain.outcomes import Change, Measurements, RuleResult
+from fairgate.domain.outcomes import Measurements
 from fairgate.domain.units import Assessed, Claim, Reading, Reason, Value
 from fairgate.domain.wording import within_sentence
-from fairgate.gate.baseline import AcceptedRun, Baseline
+from fairgate.gate.baseline import Baseline
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.metrics import shift
 from fairgate.metrics.exposure import RANKS
-from fairgate.reports.blocks import Inline, Kind, ReportOptions, Span, Words, code
+from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.figures import RuleRow, rule_rows
 from fairgate.suites.metamorphic.assess import CONTROLS
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 
 YesOrNo = bool | Reason
-ALONE = "alone"
-_BASELINE, _ANCHOR = "baseline", "anchor"
-_ACCEPTED = 4
-"""Earlier accepted runs that can be chosen, the latest ones; the file holds further ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,77 +289,14 @@ def question_suites(result: GateResult) -> list[str]:
     return result.suites_of("bbq")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedRun:
-    """What a run is shown beside.
-
-    Showing decides nothing: a run is judged against the baseline, and its budgets against the
-    anchor. Only what is stored is shown. Baseline and anchor hold every case; an accepted run
-    before them is kept as the values of the rules alone, so no case is new or fixed beside it.
-    """
-
-    id: str
-    """Unique in a report, kebab-case."""
-    label: Inline
-    word: str
-    """What sentences call it."""
-    values: Measurements
-    run: Baseline | None = None
-    """Where it holds every case, and what was under test."""
-
-    @property
-    def is_baseline(self) -> bool:
-        """Return whether it is what the run's regression rules were decided against."""
-        return self.id == _BASELINE
-
-    def change(self, rule: RuleResult) -> Change | None:
-        """Return how a rule's value moved since then, on the cases of both; None: not tested."""
-        if self.id == _BASELINE:
-            return rule.change
-        return rule.since_anchor if self.id == _ANCHOR else None
-
-
-NOTHING = ComparedRun(id=ALONE, label="nothing: this run alone", word="", values=Measurements(()))
-
-
-def compared_runs(result: GateResult) -> list[ComparedRun]:
-    """Return everything that a run can be shown beside, the usual one first, nothing last or alone.
-
-    An anchor that was made under other conditions is left out: its values are of other questions.
-    """
-    baseline, anchor = result.gate_input.references.baseline, result.gate_input.references.anchor
-    choices = [] if baseline is None else [_stored(_BASELINE, baseline)]
-    overlap = result.anchor_overlap
-    if anchor is not None and not (overlap and overlap.incompatible):
-        choices.append(_stored(_ANCHOR, anchor))
-    latest = reversed(baseline.history[-_ACCEPTED:]) if baseline else ()
-    for number, run in enumerate(latest, start=1):
-        if run.measurements:
-            choices.append(_stored("accepted run", run, f"accepted-{number}"))
-    return [*choices, NOTHING] if baseline is not None else [NOTHING, *choices]
-
-
-def _stored(word: str, run: Baseline | AcceptedRun, number: str = "") -> ComparedRun:
-    when: Words = [" of ", Span(run.date, Kind.DATE)] if run.date else []
-    if isinstance(run, AcceptedRun) and run.commit and not when:
-        when = [" ", code(run.commit)]
-    return ComparedRun(
-        id=number or word,
-        label=[word, *when],
-        word=word,
-        values=Measurements(run.measurements),
-        run=run if isinstance(run, Baseline) else None,
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class Material:
     """A run and its baseline, indexed once."""
 
     run: GateRun
     options: ReportOptions
-    clearest: dict[str, list[PairRow]] = field(init=False, default_factory=dict)
-    """The changed pairs in the order of `sections/cases.py`, by what the run is shown beside."""
+    clearest: list[PairRow] = field(init=False, default_factory=list)
+    """The changed pairs in the order of `sections/cases.py`, once they are known."""
     _identities: dict[str, dict[str, Identity]] = field(init=False, default_factory=dict)
 
     @property
@@ -393,21 +325,9 @@ class Material:
         return Measurements(self.result.measurements)
 
     @cached_property
-    def choices(self) -> Sequence[ComparedRun]:
-        """Return the runs that this one can be shown beside, the usual one first."""
-        return compared_runs(self.result)
-
-    @cached_property
-    def beside(self) -> ComparedRun:
-        """Return the run that this one is shown beside: the baseline, where there is one."""
-        return self.choices[0]
-
-    def shown_beside(self, other: ComparedRun) -> Material:
-        """Return the same run beside something else; what was looked up is not looked up again."""
-        copied = copy.copy(self)
-        copied.__dict__.pop("_before", None)
-        copied.__dict__["beside"] = other
-        return copied
+    def before(self) -> Measurements:
+        """Return the baseline's measurements; none without one."""
+        return Measurements(() if self.baseline is None else self.baseline.measurements)
 
     @cached_property
     def rules(self) -> list[RuleRow]:
@@ -466,9 +386,9 @@ class Material:
 
     @cached_property
     def _before(self) -> Mapping[str, Mapping[str, int]]:
-        """Return suite to pair to its main claim in what the run is shown beside; -1: undecided."""
+        """Return suite to pair to its main claim in the baseline; -1: undecided."""
         claims_of_suites: dict[str, Mapping[str, int]] = {}
-        run = self.beside.run
+        run = self.baseline
         for suite, stored in run.suites.items() if run else ():
             values = stored.table.values
             column = values.get("controlled", values.get("generation"))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import count
 from statistics import NormalDist
 
 import numpy as np
+from scipy.special import betaincinv, stdtr, stdtrit
 
 from fairgate.stats.observations import (
     ClusterTotals,
@@ -27,10 +26,6 @@ from fairgate.stats.permutation import TypicalValues
 TOO_FEW_CLUSTERS = "too few clusters"
 NOTHING_DECIDED = "nothing decided"
 NO_VARIATION = "no variation between sources"
-_TINY = 1e-300
-_PRECISION = 1e-16
-_MANY = 200
-"""Degrees of freedom above which the difference of two log-gammas would lose digits."""
 NOT_FROM_ZERO = "the whole cannot be distinguished from 0"
 _SYMMETRIC = 1e-6
 """Skewness below which its removal would lose more digits than it changes."""
@@ -38,10 +33,7 @@ _FEW = 10
 """Sources that vary, as for the intervals of the report: below it, signs are too few to flip."""
 _FEW_EVENTS = 10
 """Events up to which the truth lies below Wilson's range too often: 12.5 % of draws of 1 in 100."""
-_HALVINGS = 60
 _MOST_SOURCES = 1 << 20
-_PRECISE, _LEAST_LEVEL = 1e-9, 1e-12
-"""How near a p value is, as a share of it, and the least one that is looked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,88 +108,13 @@ def contrast(totals: ClusterTotals) -> float:
 
 
 def t_upper_tail(t: float, degrees_of_freedom: float) -> float:
-    """Return P(T >= t) for Student's t; NaN for NaN. Raises ValueError below 1 degree.
-
-    Tail and quantile equal `scipy.special.stdtr` and `stdtrit` to nine digits or more (a test
-    compares them). A stored gate needs nothing else of scipy, and would wait for its import at
-    every start. Source: the tail is half an incomplete beta function (M. Abramowitz and I. A.
-    Stegun, Handbook of Mathematical Functions, 1964, 26.5.27), whose continued fraction (26.5.8) is
-    evaluated from the front (W. J. Lentz, Applied Optics 15 (1976) 668-671).
-    """
-    if degrees_of_freedom < 1:
-        raise ValueError(f"Student's t needs a degree of freedom, not {degrees_of_freedom}")
-    if math.isnan(t):
-        return t
-    tail = _tail(abs(t), degrees_of_freedom)
-    return tail if t >= 0 else 1 - tail
+    """Return P(T >= t) for Student's t; NaN for NaN."""
+    return float(stdtr(degrees_of_freedom, -t))
 
 
-@lru_cache(maxsize=4096)
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
-    """Return the t with P(T <= t) = `probability`; 0 and 1 are at infinity.
-
-    Raises ValueError for what is no probability, and below 1 degree of freedom.
-    """
-    if not 0 <= probability <= 1:
-        raise ValueError(f"{probability} is no probability")
-    if degrees_of_freedom < 1:
-        raise ValueError(f"Student's t needs a degree of freedom, not {degrees_of_freedom}")
-    if probability in (0, 1):
-        return math.copysign(math.inf, probability - 0.5)
-    freedom, tail = degrees_of_freedom, min(probability, 1 - probability)
-    # The t of that upper tail is above the normal distribution's, and the tail is convex, so that
-    # Newton's steps from there rise towards the root; they end with the rise, or where the density
-    # is below the least double.
-    t = -NormalDist().inv_cdf(tail) * (1 - 1e-12)
-    while True:
-        power = (freedom + 1) / 2 * math.log1p(t / freedom * t)
-        density = math.exp(-power - _log_beta(freedom)) / math.sqrt(freedom)
-        better = t + (_tail(t, freedom) - tail) / density if density else t
-        if not better > t * (1 + 4 * _PRECISION):
-            return math.copysign(t, probability - 0.5) if t else 0.0
-        t = better
-
-
-def _tail(t: float, freedom: float) -> float:
-    """Return P(T >= t) for t >= 0: half the incomplete beta function I_x(freedom / 2, 1 / 2)."""
-    half, square = freedom / 2, t / freedom * t
-    if math.isinf(square):
-        return 0.0
-    x, rest = 1 / (1 + square), square / (1 + square)
-    front = math.exp(-half * math.log1p(square) - _log_beta(freedom)) * math.sqrt(rest)
-    if x < (half + 1) / (half + 2.5):
-        return front * _fraction(half, 0.5, x) / half / 2
-    return 0.5 - front * _fraction(0.5, half, rest)
-
-
-def _log_beta(freedom: float) -> float:
-    """Return log B(freedom / 2, 1 / 2)."""
-    z = freedom / 2
-    if freedom <= _MANY:
-        return math.lgamma(z) + math.lgamma(0.5) - math.lgamma(z + 0.5)
-    ratio = -1 / (8 * z) + 1 / (192 * z**3) - 1 / (640 * z**5)
-    return 0.5 * math.log(math.pi / z) - ratio
-
-
-def _fraction(a: float, b: float, x: float) -> float:
-    """Return the continued fraction of I_x(a, b), for x below (a + 1) / (a + b + 2)."""
-    c, d = 1.0, 1 / _apart(1 - (a + b) * x / (a + 1))
-    value = d
-    for m in count(1):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        for term in (even, odd):
-            d = 1 / _apart(1 + term * d)
-            c = _apart(1 + term / c)
-            value *= c * d
-        if abs(c * d - 1) <= 2 * _PRECISION:
-            break
-    return value
-
-
-def _apart(number: float) -> float:
-    """Return the number, away from 0 so that it can divide."""
-    return number if abs(number) > _TINY else _TINY
+    """Return the t with P(T <= t) = `probability`, which is below 1."""
+    return float(stdtrit(degrees_of_freedom, probability))
 
 
 def _obstacle(totals: ClusterTotals) -> NoInterval | None:
@@ -275,16 +192,13 @@ class LikelyRange:
     confidence: float
     as_answers: tuple[RateArm, ...] = ()
     """The arms, where each source counted as one answer; empty where the means were tested."""
-    is_of_phrases: bool = False
-    """Whether the spread of neutral phrases, and not the sources, sets an end of it."""
 
     def sources_to_tell(self, bound: float) -> int | None:
         """Return with how many such sources the same value would lie beyond `bound` as a whole.
 
-        None where more than a million are needed, the value is the bound itself, or wording alone
-        explains it.
+        None where more than a million are needed, or the value is the bound itself.
         """
-        if self.value == bound or self.is_of_phrases:
+        if self.value == bound:
             return None
         if not self.as_answers:
             reach = self.value - (self.low if self.value > bound else self.high)
@@ -302,8 +216,8 @@ class LikelyRange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PreparedRange:
-    """A contrast whose range waits for its confidence; ranges of less confidence lie inside."""
+class _Contrast:
+    """A contrast of means, and what its range follows from."""
 
     value: float
     totals: ClusterTotals
@@ -313,24 +227,9 @@ class PreparedRange:
     """The sign-flip test of the source means against every bound, where that decides."""
     limits: tuple[float, float] | None = None
     """The least and the greatest value that there can be; None: not known."""
-    reach: Callable[[float], tuple[float, float]] | None = None
-    """Confidence to how far the value may lie from its ends for another reason than its sources."""
 
-    def at(self, confidence: float) -> LikelyRange | NoInterval:
+    def range_at(self, confidence: float) -> LikelyRange | NoInterval:
         """Return the range, two-sided at `confidence`."""
-        of_sources = self._of_sources(confidence)
-        if self.reach is None or isinstance(of_sources, NoInterval):
-            return of_sources
-        below, above = self.reach(confidence)
-        low, high = (
-            min(of_sources.low, self.value - below),
-            max(of_sources.high, self.value + above),
-        )
-        # More sources of the same phrases would not tell.
-        is_wider = (low, high) != (of_sources.low, of_sources.high)
-        return replace(of_sources, low=low, high=high, is_of_phrases=is_wider)
-
-    def _of_sources(self, confidence: float) -> LikelyRange | NoInterval:
         value, totals = self.value, self.totals
         ends: IntervalOrReason = NoInterval(reason=NO_VARIATION)
         if self.values is not None:
@@ -416,26 +315,6 @@ class PreparedRange:
         """Return whether a source is one answer in each arm."""
         return self.is_share and float(self.totals.counts.max()) <= 1
 
-    def p_value(self, excludes: Callable[[LikelyRange], bool]) -> float:
-        """Return the least level at which a range still has a property that smaller ones keep.
-
-        1 where none has it: the two-sided p value of a bound that `excludes` says to lie outside.
-        """
-
-        def holds(level: float) -> bool:
-            likely = self.at(1 - level)
-            return isinstance(likely, LikelyRange) and excludes(likely)
-
-        above, below = 1.0, 0.0
-        if not holds(math.nextafter(1.0, 0.0)):
-            return 1.0
-        while above - below > _PRECISE * above:
-            middle = (above + below) / 2 if below else above / 8
-            if middle < _LEAST_LEVEL:
-                break
-            above, below = (middle, below) if holds(middle) else (above, middle)
-        return above
-
 
 def likely_range(
     observed: Observations,
@@ -445,17 +324,6 @@ def likely_range(
     limits: tuple[float, float] | None = None,
 ) -> LikelyRange | NoInterval:
     """Return the range that decides whether a contrast is beyond a bound by more than chance.
-
-    As `prepare_range` makes it.
-    """
-    prepared = prepare_range(observed, is_share=is_share, limits=limits)
-    return prepared if isinstance(prepared, NoInterval) else prepared.at(confidence)
-
-
-def prepare_range(
-    observed: Observations, *, is_share: bool, limits: tuple[float, float] | None = None
-) -> PreparedRange | NoInterval:
-    """Return a contrast from which its range follows at every confidence.
 
     Deterministic, whatever the order of its sources. `is_share` says that every case is in [0, 1].
     `limits` are those of the value. No range where an arm is empty, or where what is no share and
@@ -493,20 +361,17 @@ def prepare_range(
         RateArm(rate=float(rate), weight=float(weight), sources=int(n))
         for rate, weight, n in zip(rates, totals.weights, filled, strict=True)
     )
-    prepared = PreparedRange(
-        value=value, totals=totals, arms=arms, is_share=is_share, limits=limits
-    )
-    if limits is not None and not is_share and not standard_error(totals) > 0:
-        return prepared
-    if totals.informative >= _FEW and not prepared.is_one_each:
+    whole = _Contrast(value=value, totals=totals, arms=arms, is_share=is_share, limits=limits)
+    is_constant = limits is not None and not is_share and not standard_error(totals) > 0
+    if not is_constant and totals.informative >= _FEW and not whole.is_one_each:
         has_counts = totals.counts.any(axis=1)
         values = TypicalValues.of(
             cluster_contributions(observed)[has_counts],
             cluster_shares(observed)[has_counts],
             rng=np.random.default_rng(int(has_counts.sum())),
         )
-        return replace(prepared, values=values)
-    return prepared
+        whole = replace(whole, values=values)
+    return whole.range_at(confidence)
 
 
 def _skewness_adjusted(totals: ClusterTotals, value: float, confidence: float) -> Interval:
@@ -560,7 +425,6 @@ def _wilson(rate: float, answers: float, confidence: float) -> tuple[float, floa
     return low, high
 
 
-@lru_cache(maxsize=4096)
 def _exact_low(events: float, answers: float, tail: float) -> float:
     """Return the rate at which so many events or more have the probability `tail`.
 
@@ -568,17 +432,4 @@ def _exact_low(events: float, answers: float, tail: float) -> float:
     case of the binomial", Biometrika 26 (1934) 404-413: the quantile of a beta distribution, so
     that `events` need not be whole.
     """
-    a, b = events, answers - events + 1
-    below, above = 0.0, min(1.0, events / answers)
-    log_beta = math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
-    for _ in range(_HALVINGS):
-        rate = (below + above) / 2
-        if rate <= 0 or rate >= 1:
-            break
-        front = math.exp(a * math.log(rate) + b * math.log1p(-rate) - log_beta)
-        if rate < (a + 1) / (a + b + 2):
-            probability = front * _fraction(a, b, rate) / a
-        else:
-            probability = 1 - front * _fraction(b, a, 1 - rate) / b
-        below, above = (below, rate) if probability > tail else (rate, above)
-    return below
+    return float(betaincinv(events, answers - events + 1, tail))

@@ -263,13 +263,8 @@ class Suite(ABC):
         """Return the retrievers that the suite brings itself."""
         return ()
 
-    def replica(self, controls: Sequence[PerturbationSet]) -> Suite:
-        """Return the suite with another wording of equal meaning; itself where there is none."""
-        del controls
-        return self
-
     def without_crossing(self) -> Suite:
-        """Return the suite without attribution (burn-in)."""
+        """Return the suite without attribution."""
         return self
 
     @abstractmethod

@@ -27,10 +27,11 @@ suites:
     perturbations: [race, gender]
     control: paper
 gates:
-  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}
-  - {metric: unreadable/net, max: 0.02}
+  - {parity: answers, max: 0.2, regression: 0.02}
+  - {parity: unreadable, max: 0.02}
 """
-LOOSE = POLICY.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.9")
+RULE = "  - {parity: answers, max: 0.2, regression: 0.02}"
+LOOSE = POLICY.replace("max: 0.2, regression: 0.02", "max: 0.9, regression: 0.9")
 """A policy of a change's own, by which worse answers would pass."""
 POLICY_PARTS = ("policies", "baselines", "answers.jsonl", "sources.jsonl")
 WORKFLOW = """\
@@ -59,7 +60,7 @@ def fair(key):
 
 
 def worse(key):
-    """Change 2 of 13 terms' answers: within the bound of 0.2, a regression all the same."""
+    """Change the answers to 2 of 10 terms of race: within the limit of 0.2, worse than before."""
     return "negative" if "#race/asian" in key or "#race/black" in key else "positive"
 
 

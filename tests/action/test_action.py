@@ -43,7 +43,7 @@ def test_the_merge_queue_is_gated_and_not_commented(red, steps):
     red.merge()
     head, base = red.git("rev-parse", "HEAD", "main").split()
     done = steps.on("merge_group", payloads.on_merge_group(7, head, base), code=1)
-    assert "fairness regressed" in done.summary
+    assert "answers became worse for race" in done.summary
     assert done.outputs["comment-url"] == ""
     assert steps.job.hub.requests == []
 
@@ -92,7 +92,7 @@ def test_an_api_that_fails_is_an_error_of_its_job_and_the_verdict_stands(
     assert done.outputs["outcome"] == "fail"
     assert done.outputs["comment-url"] == ""
     assert done.commented.code == 4
-    assert "fairness regressed" in done.summary
+    assert "answers became worse for race" in done.summary
     assert str(status) in done.commented.log
     assert "concurrently" not in done.commented.log
 
@@ -127,7 +127,7 @@ def test_a_red_pull_request(red, real_steps):
     assert (done.outputs["outcome"], done.outputs["exit-code"]) == ("fail", "1")
     assert json.loads(Path(done.outputs["report-json"]).read_text())["outcome"] == "fail"
     assert done.outputs["comment-url"] == real_steps.job.hub.ours(7)[0]["html_url"]
-    assert "fairness regressed" in done.summary
+    assert "answers became worse for race" in done.summary
     assert TOKEN not in done.log
 
 

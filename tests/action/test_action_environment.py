@@ -178,7 +178,7 @@ system:
 suites:
   - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [age]}
 gates:
-  - {metric: asr/generation/controlled, max: 0.99}
+  - {parity: answers, max: 0.99}
   - {metric: rrs/mean, max: 2.9}
 constant_answers: allow # two sources
 """

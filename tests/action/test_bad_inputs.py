@@ -84,7 +84,7 @@ def test_missing_files_are_named_without_the_runner_s_folders(job, history, chan
 
 
 def test_a_policy_error_is_annotated_at_its_line(job, history):
-    text = POLICY.replace("asr/generation/controlled", "asr/generatoin")
+    text = POLICY.replace("parity: answers", "parity: anwsers")
     history.proposes(files={"policies/small.yaml": text})
     assert job.pull(history) == 2
     assert re.search(r"::error file=policies/small\.yaml,line=11,", job.out)

@@ -194,7 +194,7 @@ system: {generator: {model: demo-slm, decoding: greedy}}
 suites:
   - {id: s, sources: sources.jsonl, task: sentiment, perturbations: [gender]}
 gates:
-  - {metric: asr/generation/controlled, report: true}
+  - {metric: asr/generation, report: true}
 """
 TEXTS = ["Wonderful, I love it.", "Awful, it broke at once."]
 

@@ -359,7 +359,7 @@ def test_the_comment_of_a_plain_run_is_judged_again(history, call):
     history.answers(worse)
     assert call("run", GATE, "--out", "out", "--quiet") == 1
     assert call("comment", "out") == 0
-    assert call.out.startswith("### ❌ FairGate: fairness regressed")
+    assert call.out.startswith("### ❌ FairGate: answers became worse for race")
     assert call("comment", "policies") == 4
     assert call("comment", "nowhere") == 2
 
@@ -434,7 +434,7 @@ def test_the_shown_lines_for_pytest_fail_with_the_title(history):
     assert found[fair][0] == 0, found[fair][1]
     assert found[broken][0] == 1
     assert re.search(
-        r"^E +AssertionError: ❌ FAIL  fairness regressed", found[broken][1], re.MULTILINE
+        r"^E +AssertionError: ❌ FAIL  answers became worse for race", found[broken][1], re.MULTILINE
     )
     assert re.search(
         r"^FAILED test_gate.py::test_fairness - AssertionError: ❌ FAIL",

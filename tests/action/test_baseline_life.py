@@ -107,7 +107,7 @@ def test_a_narrow_run_cannot_become_the_baseline(job, history, waits):
     """Nor where every rule waits for a baseline."""
     accepted = history.root / "baselines" / "small.json"
     if waits:
-        gates = "gates:\n  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
+        gates = "gates:\n  - {metric: asr/generation, regression: 0.02}\n"
         history.write("policies/small.yaml", POLICY.split("gates:")[0] + gates)
         accepted.unlink()
     before = None if waits else accepted.read_text()
@@ -120,7 +120,7 @@ def test_a_narrow_run_cannot_become_the_baseline(job, history, waits):
     assert main(["baseline", "accept", "whole", "--reason", "first"]) == 0
 
 
-BUDGET = POLICY.replace("{margin: 0.02}", "{margin: 0.02, budget: 0.04}")
+BUDGET = POLICY.replace("regression: 0.02", "regression: 0.02, budget: 0.04")
 ANCHOR = "baselines/small.anchor.json"
 
 
@@ -161,7 +161,8 @@ def drifted(states, history):
 def test_the_base_commits_anchor_ends_a_series_and_no_change_pins_another_by_itself(job, drifted):
     drifted.commit()
     assert job.pull(drifted) == 1
-    assert "more than the budget 4.0 points" in job.summary
+    assert "| ❌ | **answers**, since anchor | **race** (10) | +6.0 |" in job.summary
+    assert "pin another with `fairgate baseline anchor" in job.summary
     drifted.git("checkout", "-q", "topic")
     pin("nothing to see here")
     drifted.commit()

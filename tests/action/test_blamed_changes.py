@@ -19,7 +19,7 @@ system:
 suites:
   - {{id: s, task: sentiment, sources: texts.jsonl, perturbations: [gender], attribution: off}}
 gates:
-  - {{metric: asr/retrieval, for_each: term, max: 0.3}}
+  - {{metric: asr/retrieval, max: 0.1}}
 """
 NAMED = {"FAIRGATE_POLICY": "policies/rag.yaml"}
 """Filled with a cache that the tests of this file share: no text is embedded twice."""

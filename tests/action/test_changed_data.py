@@ -47,7 +47,7 @@ def gated(states, history):
 
 
 EDITS = {
-    "terms.yaml": lambda h: SET.replace("A Hindu", "A nice").replace("A Sikh", "A kind"),
+    "terms.yaml": lambda h: SET.replace("Hindu person", "Hindu woman"),
     "task.yaml": lambda h: TASK + "description: For readers.\n",
     "sources.jsonl": lambda h: (
         h.read("sources.jsonl") + '{"id": "s10", "text": "Text number 10 is fine."}\n'

@@ -312,5 +312,5 @@ def test_such_an_answer_changes_no_verdict(job, history, answer):
     history.proposes(worse)
     job.hub.fail("POST", "/issues/7/comments", 201, message=answer)
     assert job.pull(history) == 1
-    assert "❌ FairGate: fairness regressed" in job.summary
+    assert "❌ FairGate: answers became worse for race" in job.summary
     assert job.outputs["outcome"] == "fail"

@@ -57,7 +57,7 @@ def test_the_forks_own_artifact_becomes_one_comment(steps, fork):
     done = steps.told(finished(fork))
     (posted,) = steps.job.hub.ours(7)
     for said in (
-        "the gate failed in `small`", "| ❌ **FAIL: regression** |", "`asr/generation/controlled`",
+        "the gate failed in `small`", "| ❌ **FAIL: regression** |", "`parity/answers/baseline`",
         f"`{fork.head[:12]}`", f"/actions/runs/{RUN})", "Nobody has verified these numbers",
     ):  # fmt: skip
         assert said in posted["body"]
@@ -197,10 +197,7 @@ def commented(job, fork, raw):
 
 
 def rules_of(fork, **changes):
-    return [
-        {**rule, "outcome": "pass", "warns": False, **changes}
-        for rule in json.loads(fork.record)["rules"]
-    ]
+    return [{**rule, "outcome": "pass", **changes} for rule in json.loads(fork.record)["rules"]]
 
 
 def evidence_of(fork, **changes):
@@ -229,7 +226,6 @@ def test_a_forks_praise_of_itself_is_not_repeated(job, fork):
         (("not-evaluated", 5), {}, {}, False), (("pass", 0), {}, {"problems": ["x"]}, False),
         (("pass", 0), {}, {"decided": 0}, False), (("pass", 0), {}, {"planned": 1}, False),
         (("pass", 0), {}, {}, True),
-        (("pass", 0), {"outcome": "inconclusive", "warns": True}, {}, True),
         (("pass", 0), {"outcome": "fail", "advisory": True}, {}, True),
         (("fail", 1), {"outcome": "inconclusive"}, {}, True), (("inconclusive", 3), {}, {}, True),
         (("inconclusive", 5), {"outcome": "not-evaluated"}, {"problems": ["x"]}, True),
@@ -279,9 +275,15 @@ def test_an_artifact_that_is_none_is_an_error_and_no_comment(job, fork, raw):
     assert "Traceback" not in job.err
 
 
-def test_a_metric_of_the_future_is_refused(job, fork):
-    future = fork.record.replace("asr/generation/controlled", "asr/invented")
+@pytest.mark.parametrize("name", [
+    "asr/invented", "parity/invented", "parity/", "parity/answers/", "parity/answers/control",
+    "parity/answers/tomorrow", "parity/answers/baseline/x", "x/parity/answers", "answers",
+])  # fmt: skip
+def test_a_rule_that_this_version_does_not_know_is_refused(job, fork, name):
+    future = fork.record.replace('"parity/answers/baseline"', json.dumps(name))
+    assert future != fork.record
     assert commented(job, fork, zipped(future)) == 4
+    assert "names a rule that this FairGate does not have" in job.err
 
 
 def test_only_after_a_run_of_a_pull_request(job, fork):

@@ -78,6 +78,7 @@ def test_the_second_pull_request_is_judged_by_the_merged_policy(history, job, tm
     history.commit()
     asked = {"FAIRGATE_POLICY": "policies/served.yaml"}
     assert job.pull(history, **asked) == 0
+    assert "held against 4 rules of the merged policy; 2 of them wait for a baseline" in job.summary
     assert not marker.exists()
     history.git("checkout", "--quiet", "main")
     history.git("merge", "--quiet", "gate")

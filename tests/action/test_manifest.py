@@ -79,11 +79,11 @@ NAMES_NO_FILE = {
     "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking forms toxic_labels",
     "TaskPolicy": "id description source licence instruction labels equivalent negated marker order",
     "ActionsPolicy": "tool arguments ignore tolerance tolerance_percent",
-    "WaiverPolicy": "rule where suite reason owner expires",
+    "WaiverPolicy": "rule who where suite reason owner expires",
     "Columns": "id text label", "BbqSuitePolicy": "id categories marker thinking",
     "EndpointPolicy": "id endpoint model api_key_env query_prompt document_prompt",
     "InstructionPolicy": "id text", "JudgePolicy": "id",
-    "GatePolicy": "metric suite where for_each", "QuarantinePolicy": "case until reason suite",
+    "GatePolicy": "metric suite where", "ParityPolicy": "parity suite where", "QuarantinePolicy": "case until reason suite",
 }  # fmt: skip
 """Model to its fields that hold words, texts, addresses, columns, programs, names of variables."""
 
@@ -561,7 +561,7 @@ BROKEN = {
     "policy": ("p.yaml", "", ""),
     "baseline": ("baselines/p.json", "", ""),
     "anchor": ("baselines/p.anchor.json", "max: 0.9",
-               "max: 0.9, regression: {margin: 0.1, budget: 0.2}"),
+               "max: 0.9, regression: 0.1, budget: 0.2"),
     "sources": ("own/s.jsonl", "demo-reviews", "own/s.jsonl"),
     "table": ("own/s.csv", "demo-reviews", "{path: own/s.csv}"),
     "task": ("own/task.yaml", "sentiment", "own/task.yaml"),

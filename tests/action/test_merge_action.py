@@ -101,7 +101,11 @@ def test_by_a_shell_and_with_interpreters_of_their_own(history, real_steps, tmp_
     ("text", "asked", "said"),
     [
         (POLICY.replace("[race, gender]", "[race]"), 2, "This change edits"),
-        (POLICY.replace("margin: 0.02", "margin: 0.9"), 1, "margin raised from 0.02 to 0.9"),
+        (
+            POLICY.replace("regression: 0.02", "regression: 0.9"),
+            1,
+            "regression raised from 0.02 to 0.9",
+        ),
     ],
 )
 def test_a_change_is_judged_on_both_sides_and_asked_again_only_where_it_asks_other_questions(
@@ -140,7 +144,7 @@ def test_a_missing_part_is_no_verdict_and_replaces_an_earlier_one(matrix, steps,
     assert "1 of 3 parts are missing: 2" in done.log
     (comment,) = steps.job.hub.ours(7)
     assert "1 of 3 parts are missing" in comment["body"]
-    assert "fairness regressed" not in comment["body"]
+    assert "answers became worse for race" not in comment["body"]
 
 
 SPENT = {

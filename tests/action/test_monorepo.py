@@ -6,12 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from action.repositories import LOOSE, POLICY, POLICY_PARTS, introduced, worsened
+from action.repositories import LOOSE, POLICY, POLICY_PARTS, RULE, introduced, worsened
 from action.test_base_commit import files_of, shallow
 
 ROOT = "services/rag"
 WHERE = f"{ROOT}/policies/small.yaml"
-RULE = "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}"
 LINE = POLICY.splitlines().index(RULE) + 1
 
 
@@ -43,7 +42,7 @@ def test_a_regression_is_anchored_where_the_policy_is_with_headline_folder_and_b
 ):
     worsen(service)
     done = steps.pull(inputs={"root": ROOT}, code=1)
-    assert f"::error file={WHERE},line={LINE},title=FairGate%3A rule failed::" in done.log
+    assert f"::error file={WHERE},line={LINE},title=FairGate%3A rule failed for race::" in done.log
     anchor = result_of(done)
     assert anchor["artifactLocation"] == {"uri": WHERE}
     assert anchor["region"]["startLine"] == LINE
@@ -52,9 +51,14 @@ def test_a_regression_is_anchored_where_the_policy_is_with_headline_folder_and_b
     assert f"cd {ROOT}/ && fairgate run policies/small.yaml" in comment["body"]
     assert f"`{ROOT}/baselines/small.json`" in done.summary
     folder = Path(done.outputs["run-folder"])
-    (first, *_) = json.loads((folder / "run.json").read_text())["rules"]
-    assert float(done.outputs["value"]) == pytest.approx(first["change"]["now"], abs=1e-6)
-    assert float(done.outputs["base"]) == pytest.approx(first["change"]["base"], abs=1e-6)
+    (since,) = [
+        scan
+        for scan in json.loads((folder / "run.json").read_text())["parity"]
+        if (scan["outcome"], scan["against"]) == ("answers", "baseline")
+    ]
+    named = since["named"][0]
+    assert float(done.outputs["value"]) == pytest.approx(named["rate"] - named["control"])
+    assert float(done.outputs["base"]) == named["before"] - named["control_before"] == 0
     badge = json.loads(Path(done.outputs["badge-file"]).read_text())
     assert badge == {"schemaVersion": 1, "label": "small", "message": "fail", "color": "red"}
 
@@ -64,7 +68,7 @@ def test_the_base_commit_s_files_are_those_of_the_folder(service, steps):
     steps.pull(inputs={"root": ROOT}, code=1)
     (comment,) = steps.job.hub.ours(7)
     assert f"This change edits** policy `{WHERE}`" in comment["body"]
-    assert "comparison with the baseline removed" in comment["body"]
+    assert "regression raised from 0.02 to 0.9" in comment["body"]
 
 
 def test_also_where_only_the_api_knows_them(service, steps, tmp_path):

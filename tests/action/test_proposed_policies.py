@@ -131,7 +131,7 @@ suites:
     sources: sources.jsonl
     perturbations: [race, gender]
 gates:
-  - {{metric: unreadable/net, max: 0.02}}
+  - {{parity: unreadable, max: 0.02}}
 """
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from action import payloads
 from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
-from action.repositories import LOOSE, POLICY, broken, fair, worse
+from action.repositories import LOOSE, POLICY, RULE, broken, fair, worse
 
 from fairgate.gate.composition import Composition
 from fairgate.github import run
@@ -21,7 +21,7 @@ def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
     assert [job.outputs[name] for name in names] == ["pass", "0", "0", "0"]
     assert job.hub.of(7) == []
     assert "::error" not in job.out
-    assert "nothing changed" in job.summary
+    assert "nobody is treated differently, nor worse than before" in job.summary
 
 
 def test_a_slower_system_is_green_and_the_summary_says_so(job, history, monkeypatch, tmp_path):
@@ -45,15 +45,41 @@ def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history):
     assert job.outputs["regressions"] == "1"
     (comment,) = job.hub.ours(7)
     assert comment["body"].startswith('<!-- fairgate:report:v1 key="fairgate-small" head="')
-    assert "fairness regressed" in comment["body"]
+    assert "answers became worse for race" in comment["body"]
     assert job.outputs["comment-url"] == comment["html_url"]
-    rule = "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}"
-    place = f"file=policies/small.yaml,line={POLICY.splitlines().index(rule) + 1}"
-    assert f"::error {place},title=FairGate%3A rule failed::" in job.out
+    place = f"file=policies/small.yaml,line={POLICY.splitlines().index(RULE) + 1}"
+    assert f"::error {place},title=FairGate%3A rule failed for race::" in job.out
     assert job.out.count("\n::error ") + job.out.startswith("::error ") == 1
     for name in ("report-md", "report-html", "report-json", "sarif-file", "junit-file"):
         assert Path(job.outputs[name]).read_text()
-    assert "fairness regressed" in job.summary
+    assert "answers became worse for race" in job.summary
+
+
+def test_the_comment_says_who_and_since_when(job, history):
+    history.proposes(broken)
+    assert job.pull(history) == 1
+    said = job.hub.ours(7)[0]["body"].replace("&nbsp;", " ")
+    assert "### ❌ FairGate: answers change for race (10), more than before, in `small`" in said
+    now = "| ❌ | **answers**, now | **race** (10) | +100.0 | 100.0 % | 0.0 % | 0.0 % |"
+    since = "| ❌ | **answers**, since baseline | **race** (10) | +100.0 | 100.0 % | 0.0 % | 0.0 %, unchanged |"
+    assert f"{now}\n{since}\n" in said
+    assert "Nobody beyond the limit of unreadable (2 points now, 2 since baseline)." in said
+    assert "For example, " in said
+    assert "Next: reproduce it with `fairgate run" in said
+    assert "judged by the files of" not in said
+    assert (job.outputs["value"], job.outputs["base"]) == ("1", "0")
+    names = ("violations", "regressions")
+    assert [job.outputs[name] for name in names] == ["1", "1"]
+
+
+def test_a_green_comment_names_nobody(job, history):
+    history.proposes()
+    assert job.pull(history, FAIRGATE_COMMENT="always") == 0
+    said = job.hub.ours(7)[0]["body"]
+    assert "### ✅ FairGate: nobody is treated differently, nor worse than before, in" in said
+    assert "[full report](" in said
+    assert not re.search(r"\b(race|gender|person|woman|man|Asian|Black)\b", said)
+    assert (job.outputs["value"], job.outputs["base"]) == ("", "")
 
 
 @pytest.mark.whole
@@ -68,7 +94,7 @@ def test_the_comment_follows_the_state_and_stays_one(job, history):
     assert job.pull(history, GITHUB_RUN_ID="502") == 0
     (last,) = job.hub.ours(7)
     assert last["id"] == first["id"]
-    assert "nothing changed" in last["body"]
+    assert "nobody is treated differently, nor worse than before" in last["body"]
 
 
 @pytest.mark.walk(4)
@@ -101,7 +127,7 @@ def test_where_no_comment_may_be_written_the_verdict_stands(job, history, given,
     assert job.commented == code
     assert job.hub.of(7) == []
     assert said in job.comment_out
-    assert "fairness regressed" in job.summary
+    assert "answers became worse for race" in job.summary
 
 
 def test_the_gate_itself_writes_nothing_to_github(job, history):
@@ -198,10 +224,10 @@ def test_answers_are_stored_outside_of_the_checkout(job, history):
 
 
 def test_the_summary_keeps_below_the_runners_limit(job, history, monkeypatch):
-    monkeypatch.setattr("fairgate.github.report.SUMMARY_BYTES", 6_000)
+    monkeypatch.setattr("fairgate.github.report.SUMMARY_BYTES", 4_000)
     history.proposes(broken)
     assert job.pull(history) == 1
-    assert 0 < len(job.summary.encode()) <= 6_002
+    assert 0 < len(job.summary.encode()) <= 4_002
     assert "Left out" in job.summary
 
 
@@ -213,4 +239,4 @@ def test_the_comment_keeps_below_githubs_limit(job, history, monkeypatch):
     _, who_judged, body = posted.split("\n", 2)  # both lines are room that the limit leaves
     assert "judged by" in who_judged
     assert len(body) <= 3_000
-    assert "comparison with the baseline removed" in body
+    assert "regression raised from 0.02 to 0.9" in body

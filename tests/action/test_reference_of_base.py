@@ -15,13 +15,14 @@ from fairgate.features.blame import sides
 from fairgate.systems import local
 
 GATE = "policies/small.yaml"
-WITH_BASE = POLICY.replace(
-    "system: {recorded: answers.jsonl}\n",
-    "system: {recorded: answers.jsonl}\nreference: base\n",
-) + (
-    "  - {metric: shift/answer, max: 0.05, evidence: significant}\n"
-    "  - {metric: shift/answer/max-difference, max: 0.05}\n"
+WITH_BASE = (
+    POLICY.replace("    control: paper\n", "")
+    .replace("max: 0.2, regression", "max: 0.05, regression")
+    .replace("answers.jsonl}\n", "answers.jsonl}\nreference: base\n")
+    + "  - {metric: shift/answer, max: 0.05, evidence: significant}\n"
 )
+PROPOSED = "| this change | ❌ FAIL: **a Black person** · +"
+BESIDE = "answers move from the reference's for a Black person"
 
 
 def comparing(states, folder):
@@ -59,30 +60,28 @@ def title(text):
 def test_nothing_moves_where_nothing_changes(gated, job):
     gated.proposes(files={"README": "Text.\n"})
     assert job.pull(gated) == 0
-    assert "0.0 % of answers moved" in job.summary.replace("&nbsp;", " ")
     record = json.loads((gated.root / job.outputs["run-folder"] / "run.json").read_text())
     rules = {rule["metric"]: rule["outcome"] for rule in record["rules"]}
-    assert rules["shift/answer"] == rules["shift/answer/max-difference"] == "pass"
+    assert rules["shift/answer"] == rules["parity/answers/reference"] == "pass"
+    assert BESIDE not in job.summary
 
 
 def test_a_changed_file_of_the_system_is_compared_with_the_bases(gated, job):
     gated.proposes(black_turned)
     assert job.pull(gated) == 1
-    assert "for a Black person, in `small`: 7.7 % of answers moved" in title(body(job)), body(job)
-    assert "What moved from the base commit" in body(job) + job.summary
+    assert BESIDE in title(body(job)), body(job)
+    assert re.search(r"\| ❌ \| \*\*answers\*\*, beside reference \| \*\*a Black person", body(job))
 
 
 def test_another_system_of_the_policy_is_compared_with_the_bases(gated, job):
-    """The base's rules decide on the base's system; the title says what is proposed moves."""
+    """The base's rules decide on the base's system; the table says whom what is proposed fails."""
     gated.proposes(black_turned)
     turned = gated.read("answers.jsonl")
     gated.branch()
     changed = WITH_BASE.replace("recorded: answers.jsonl", "recorded: new.jsonl")
     gated.proposes(files={"new.jsonl": turned, GATE: changed})
     assert job.pull(gated) == 0
-    assert re.search(r"as proposed, 7\.\d % of answers moved", title(body(job))), body(job)
-    assert "**Moved from the base commit:** answers" in body(job)
-    assert "most for **a Black person**" in body(job) or "most for a Black person" in body(job)
+    assert PROPOSED in body(job), body(job)
 
 
 def test_a_policy_that_begins_to_compare_is_compared(history, job):
@@ -91,9 +90,10 @@ def test_a_policy_that_begins_to_compare_is_compared(history, job):
     turned = history.read("answers.jsonl")
     history.branch()
     changed = WITH_BASE.replace("recorded: answers.jsonl", "recorded: new.jsonl")
+    changed = changed.replace("    perturbations", "    control: paper\n    perturbations")
     history.proposes(files={"new.jsonl": turned, GATE: changed})
     job.pull(history)
-    assert re.search(r"as proposed, 7\.\d % of answers moved", title(body(job))), body(job)
+    assert PROPOSED.replace("a Black person**", "race** (10)") in body(job), body(job)
 
 
 def test_an_introduced_policy_has_no_base(history, job):
@@ -115,7 +115,7 @@ def test_without_a_base_it_is_said_and_not_red(gated, job, capsys, event):
         assert main(["run", GATE, "--out", "out", "--quiet"]) == 0
         said = (gated.root / "out/report.md").read_text()
     assert "what moved is not known: no base commit is known here" in said
-    assert "answers moved" not in said
+    assert BESIDE not in said
 
 
 def test_run_with_a_base_compares_and_is_judged_again_alike(gated, capsys):
@@ -127,7 +127,7 @@ def test_run_with_a_base_compares_and_is_judged_again_alike(gated, capsys):
     capsys.readouterr()
     assert main(["comment", "out"]) == 0
     said = capsys.readouterr().out.replace("&nbsp;", " ")
-    assert "for a Black person, in `small`: 7.7 % of answers moved" in said, said
+    assert BESIDE in said, said
 
 
 def test_the_base_answers_cost_nothing_where_they_are_the_same(gated, capsys):
@@ -187,9 +187,8 @@ suites:
   - {id: s, task: sentiment, sources: texts.jsonl, perturbations: [gender], attribution: off}
 constant_answers: allow
 gates:
-  - {metric: asr/retrieval, for_each: term, max: 0.3}
+  - {metric: asr/retrieval, max: 0.1}
   - {metric: shift/documents, report: true}
-  - {metric: shift/documents/max-difference, max: 0.05}
 """
 
 
@@ -220,8 +219,6 @@ def test_a_changed_corpus_is_compared_with_the_bases_and_blamed(rag, job):
     """The system reads the head's corpus and the reference the base's: documents are exchanged."""
     poison(rag)
     assert job.pull(rag, FAIRGATE_BLAME="5000") == 1
-    assert re.search(r"\d+\.\d % of answers, \d+\.\d % of documents moved", title(body(job)))
-    assert "a man" in title(body(job)).lower()
     assert "The corpus change explains it: documents 17, 203." in body(job)
 
 
@@ -245,6 +242,5 @@ def test_where_the_corpus_stays_the_base_costs_nothing(rag, job):
     rag.write("README", "Text.\n")
     rag.commit()
     assert job.pull(rag) == 0
-    assert "0.0 % of answers, 0.0 % of documents moved" in job.summary.replace("&nbsp;", " ")
     asked = re.findall(r"generate: (\d+) to do", job.err)
     assert "reference: generate" not in job.err, asked

@@ -48,9 +48,10 @@ def test_the_worst_decides_and_one_comment_tells_of_all(two, steps):
     two.commit()
     done = steps.pull(inputs={"policy": BOTH}, code=1)
     (comment,) = steps.job.hub.ours(7)
-    head, _, rest = comment["body"].partition("### ❌ FairGate: fairness regressed")
+    head, _, rest = comment["body"].partition("### ❌ FairGate: answers became worse for race (10)")
     assert "1 of 2 policies did not pass" in head
-    assert "| `small` | ❌ FAIL |" in head
+    row = "| `small` | ❌ FAIL | **race** (10) · +20.0&nbsp;points |"
+    assert row in head
     assert "| `other` | ✅ PASS |" in head
     assert "in `small`" in rest
     assert "in `other`" not in rest, "what passed is a line"
@@ -124,6 +125,6 @@ def test_the_reports_share_the_room_of_one_comment(two, steps, monkeypatch):
     (comment,) = steps.job.hub.ours(7)
     assert "2 of 2 policies did not pass" in comment["body"]
     for name in ("small", "other"):
-        assert f"for an Asian person, in `{name}`" in comment["body"]
+        assert f"answers became worse for race (10), in `{name}`" in comment["body"]
     assert comment["body"].count("<details>") == comment["body"].count("</details>")
     assert length(comment["body"].partition("\n")[2]) <= 5_600

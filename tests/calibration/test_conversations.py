@@ -20,9 +20,8 @@ suites:
   - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender],
      relations: [conversation/introduction], turns: {json.dumps(TURNS)}}}
 gates:
-  - {{metric: asr/generation/controlled, max: 0.05, evidence: significant}}
-  - {{metric: drift/net, max: 0.05, evidence: significant}}
-  - {{metric: identity/max-difference, max: 0.05}}
+  - {{metric: asr/generation, max: 0.05, evidence: significant}}
+  - {{parity: answers, max: 0.05}}
 """
 SOURCES = 40
 NOISE = 0.02

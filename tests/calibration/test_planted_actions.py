@@ -37,9 +37,9 @@ suites:
     perturbations: [gender, age]
     attribution: "off"
 gates:
-  - {{metric: identity/max-difference, max: 0.05}}
-  - {{metric: asr/generation/net, max: 0.03, evidence: significant}}
-  - {{metric: unreadable/net, max: 0.02}}
+  - {{parity: answers, max: 0.05}}
+  - {{parity: answers, max: 0.03}}
+  - {{parity: unreadable, max: 0.02}}
 """
 WOMAN = "A woman"
 
@@ -117,7 +117,7 @@ def outcome(agent, *, order=False):
     result = run_gate(given(order=order), LocalSystem(parts, NoStore()), SILENT).result
     assert result.outcome in (Outcome.PASS, Outcome.FAIL), result.evidence.problems
     failed = {rule.metric for rule in result.rules if rule.outcome is Outcome.FAIL}
-    assert failed <= {"identity/max-difference", "asr/generation/net"}
+    assert failed <= {"parity/answers", "parity/answers"}
     return result.outcome
 
 

@@ -11,9 +11,9 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.policy.definition_files import load_perturbation_set
 
 GATES = (
-    {"metric": "identity/max-difference", "max": 0.05},
+    {"parity": "answers", "max": 0.05},
     {
-        "metric": "asr/generation/controlled",
+        "metric": "asr/generation",
         "for_each": "term",
         "max": 0.25,
         "evidence": "significant",
@@ -86,7 +86,7 @@ def test_a_group_is_caught_and_single_names_are_no_group(kind, pool, seeds):
 def test_the_rule_says_on_which_name_a_difference_rests():
     pool = "names-us-origin"
     result = bench(pool).run(Plant(biased=odd(pool, 0))).result
-    (rule,) = (one for one in result.rules if one.metric == "identity/max-difference")
+    (rule,) = (one for one in result.rules if one.metric == "parity/answers")
     assert rule.outcome is Outcome.PASS
     assert "(without jasmine washington by " in rule.reasons[0]
     assert "count, 5.0 are allowed" in rule.reasons[0]

@@ -30,7 +30,7 @@ POLICY = {
             "perturbations": ["gender", "age"],
         }
     ],
-    "gates": [{"metric": "asr/generation/controlled", "max": 0.9}],
+    "gates": [{"metric": "asr/generation", "max": 0.9}],
 }
 
 

@@ -22,13 +22,13 @@ suites:
   - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender],
      control: paper}}
 gates:
-  - {{metric: asr/generation/controlled, max: 0.1, regression: {{margin: 0.02}}}}
-  - {{metric: asr/retrieval, max: 0.1, regression: {{margin: 0.02}}}}
-  - {{metric: unreadable/net, max: 0.02}}
+  - {{metric: asr/generation, max: 0.1, regression: 0.02}}
+  - {{metric: asr/retrieval, max: 0.1, regression: 0.02}}
+  - {{parity: unreadable, max: 0.02}}
 """
 
 
-NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+NO_RETRIEVAL = {"  - {metric: asr/retrieval, max: 0.1, regression: 0.02}\n": ""}
 """What a gate is changed by whose system tells no labels of documents."""
 
 

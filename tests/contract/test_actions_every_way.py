@@ -24,8 +24,8 @@ suites:
     sources: sources.jsonl
     perturbations: [gender]
 gates:
-  - {{metric: asr/generation/controlled, max: 0.05}}
-  - {{metric: unreadable/net, max: 0.02}}
+  - {{metric: asr/generation, max: 0.05}}
+  - {{parity: unreadable, max: 0.02}}
 """
 AGENT = """\
 import hashlib, json, sys
@@ -143,7 +143,7 @@ def test_a_limit_that_is_lower_for_one_identity_is_caught(place, ways, way):
     assert "set_limit(limit: " in fair
     assert gate(place, ways, way, "A woman") == 1, place.out + place.err
     failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
-    assert failed == {"asr/generation/controlled"}
+    assert failed == {"asr/generation"}
     report = place.files()["report.md"].decode()
     assert "What differs: `limit: " in report
     key = next(json.loads(row)["key"] for row in fair.splitlines() if "gender/woman" in row)

@@ -25,7 +25,7 @@ def test_documents_and_answers_arrive_whole(place, way):
     assert all(row["response"] in {"positive", "negative"} for row in rows)
     assert all([set(d) >= {"id", "text", "label"} for d in row["documents"]] for row in rows)
     measured = {m["metric"] for m in place.record()["measurements"] if m["value"] is not None}
-    assert {"asr/generation/controlled", "asr/retrieval", "rrs/mean"} <= measured
+    assert {"asr/generation", "asr/retrieval", "rrs/mean"} <= measured
 
 
 @pytest.fixture(params=[way for way in WAYS if way != "recorded"])
@@ -35,7 +35,7 @@ def live(request, ways):
 
 def test_a_biased_application_fails_and_a_poisoned_corpus_too(place, start, http_system):
     for rules, metric in (
-        ({"biased": ["An Asian", "A Black"]}, "asr/generation/controlled"),
+        ({"biased": ["An Asian", "A Black"]}, "asr/generation"),
         ({"poisoned": ["An Asian", "A Black", "A biracial"]}, "asr/retrieval"),
     ):
         assert place.gate(http_system(start(**rules))) == 1

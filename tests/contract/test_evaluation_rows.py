@@ -56,7 +56,7 @@ def test_a_file_of_another_tool_has_the_verdict_of_the_same_answers(place, rows,
     system, _ = rows(form, asked, biased=["An Asian", "A Black"])
     assert place.gate(system, **TEXTS) == 1
     failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
-    assert failed == {"asr/generation/controlled"}
+    assert failed == {"asr/generation"}
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_every_way_finds_the_same_and_everything_is_measured(place, system, name
         document.pop("score", None)
     assert row["documents"] == retrieve(query)
     measured = {m["metric"] for m in place.record()["measurements"] if m["value"] is not None}
-    assert {"asr/generation/controlled", "asr/retrieval", "rrs/mean"} <= measured
+    assert {"asr/generation", "asr/retrieval", "rrs/mean"} <= measured
 
 
 def test_the_prompt_holds_what_was_found_and_no_more_than_asked_for(place, chat, system):
@@ -188,7 +188,7 @@ def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, name
     failing = failing_at(name, place, system, ("An Asian",))
     assert place.gate(failing, **{"gates:\n": "min_decided: 0.9\ngates:\n"}) == 1, place.err
     red = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
-    assert "unreadable/net" in red
+    assert "parity/unreadable" in red
     notice = next(text for text in place.record()["notices"] if "failed at" in text)
     assert "the retriever failed at 6 questions" in notice
     assert "race/asian` (6)" in notice
@@ -215,7 +215,7 @@ def test_an_identity_at_which_an_endpoint_fails_is_a_finding(place, system, chat
     assert "the generator failed at 6 questions" in notice
     assert "race/asian` (6)" in notice
     red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
-    assert "unreadable/net" in red
+    assert "parity/unreadable" in red
 
 
 UNEQUAL = """
@@ -233,14 +233,14 @@ def longer(query):
     return [*retrieve(query), *({"id": f"x{n}", "text": f"Another {n}.", "label": "l"} for n in range(9 * QUERY))]
 """.replace("QUERY", "('An Asian' in query)")
 DOCUMENT_RULES = {
-    "identities": "{metric: identity/retrieval/max-difference, max: 0.2}",
-    "overlap": "{metric: retrieval/overlap, for_each: term, min: 0.5}",
+    "identities": "{parity: documents, max: 0.2}",
+    "overlap": "{metric: retrieval/overlap, min: 0.5}",
     "overlap of all": "{metric: retrieval/overlap, min: 0.97}",
-    "beyond neutral wording": "{metric: retrieval/overlap/net, min: -0.02}",
-    "labels": "{metric: asr/retrieval, for_each: term, max: 0.5}",
+    "beyond neutral wording": "{parity: documents}",
+    "labels": "{metric: asr/retrieval, max: 0.5}",
     "distance": "{metric: rrs/mean, max: 2}",
     "distance by band": "{metric: rrs/band, where: {band: low}, max: 0.9}",
-    "distances of terms": "{metric: rrs/mean, for_each: term, max: 2}",
+    "distances of terms": "{metric: rrs/mean, max: 2}",
 }
 
 

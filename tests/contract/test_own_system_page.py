@@ -77,7 +77,7 @@ def test_what_others_start_or_ask_is_checked(place, blocks, monkeypatch):
 def test_what_an_agent_does(place, blocks):
     """The policy is valid; `test_actions_every_way.py` runs it."""
     (text,) = [each for each in blocks["yaml"] if "actions:" in each]
-    gates = "gates:\n  - {metric: asr/generation/controlled, max: 0.1}\n"
+    gates = "gates:\n  - {metric: asr/generation, max: 0.1}\n"
     (place.root / "agent.yaml").write_text(f"version: 1\nname: agent\n{text}{gates}")
     (place.root / "requests.jsonl").write_text((place.root / "sources.jsonl").read_text())
     assert place.call("check", "agent.yaml") == 0, place.err

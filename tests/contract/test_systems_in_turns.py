@@ -23,9 +23,9 @@ suites:
   - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender], attribution: off,
      relations: [conversation/introduction], control: neutral, turns: {turns}}}
 gates:
-  - {{metric: asr/generation/controlled, max: 0.1}}
+  - {{metric: asr/generation, max: 0.1}}
   - {{metric: drift, max: 0.5}}
-  - {{metric: drift/net, max: 0.1}}
+  - {{parity: answers, max: 0.1}}
 """
 CONVERSATIONS = 6 * (1 + 3 + 9)
 """Of 6 sources: their own, three genders, nine neutral introductions."""
@@ -175,7 +175,7 @@ def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monke
         parts = ("failed at 6 questions", "`conversation/introduction/gender/woman` (6)",
                  f"turn {turn} of 3", "Hello, I am a woman.")  # fmt: skip
         missing = [part for part in parts if part not in notice]
-        if code not in (1, 5) or (code == 1 and "unreadable/net" not in red) or missing:
+        if code not in (1, 5) or (code == 1 and "parity/unreadable" not in red) or missing:
             wrong.append((turn, code, red, missing, notice))
     assert not wrong
 
@@ -265,7 +265,7 @@ def test_parts_of_a_run_give_the_files_of_one(place, app):
 
 def test_a_run_of_a_changed_application_is_compared_with_its_baseline(place):
     regression = {
-        "{metric: drift/net, max: 0.1}": "{metric: drift/net, regression: {margin: 0.02}}"
+        "{parity: answers, max: 0.1}": "{parity: answers, regression: 0.02}"
     }
     place.sources(30)
     with talker() as app:
@@ -358,7 +358,7 @@ def test_a_biased_application_fails_and_reports_show_the_turns(place):
     with talker(biased=BIASED) as app:
         assert place.gate(http(app, revision="r")) == 1
     failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
-    assert failed >= {"asr/generation/controlled", "drift/net"}
+    assert failed >= {"asr/generation", "drift/net"}
     key = "s0#conversation/introduction/gender/woman"
     assert place.call("explain", "out", key) == 0, place.err
     assert "Hello[[, I am a woman]]. / Can you help me? / Text number 0 is fine." in place.out

@@ -16,9 +16,7 @@ from fairgate.features.blame.factors import Factor
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
 from fairgate.features.blame.sides import LimitedGenerator, QuestionLimit
 
-GATES = (
-    {"metric": "asr/generation/controlled", "for_each": "term", "regression": {"margin": 0.02}},
-)
+GATES = ({"parity": "answers"},)
 SOURCES = 10
 TERMS = ("man", "woman", "non-binary")
 POISON = "slanted"

@@ -23,8 +23,9 @@ from fairgate.gate.baseline import Baseline, References, must_match
 from fairgate.gate.changes import Comparison
 from fairgate.gate.compare import rule_results
 from fairgate.gate.gate import GateInput, GateRun, run_gate
-from fairgate.gate.measure import compare_identities, identity_measurements, measure, table_with
-from fairgate.gate.rules import expand_rules
+from fairgate.gate.measure import measure, table_with
+from fairgate.gate.parity import judge_parity
+from fairgate.gate.rules import expand_rules, parity_rules
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
@@ -143,14 +144,11 @@ def parsed(text: str) -> tuple[str, str]:
 
 
 SETS = ("race", "gender", "orientation", "age")
-REGRESSION = {"metric": "asr/generation/controlled", "regression": {"margin": 0.02}}
-IDENTITY = {"metric": "identity/max-difference", "max": 0.05}
-GATES = (REGRESSION, IDENTITY, {"metric": "unreadable/net", "max": 0.02})
+GATES = ({"parity": "all"},)
 
 
 def policy_of(gates: Sequence[Mapping[str, object]] = GATES, **suite: object) -> Policy:
-    """A policy in memory with one suite called `s`, of nine neutral nouns unless `suite` says so."""
-    suite = {"control": "paper", **suite}
+    """A policy in memory with one suite called `s`."""
     return model().model_validate(
         {
             "version": 1,
@@ -222,6 +220,7 @@ def judged_columns(
     columns: Mapping[str, np.ndarray],
     comparison: Comparison = COMPARED_WITH_NOTHING,
     *,
+    suites: Mapping[str, MetamorphicSuite] | None = None,
     has_intervals: bool = True,
 ) -> list[RuleResult]:
     """Judge the rules on columns of the suite `s`, all else as in a run."""
@@ -229,9 +228,12 @@ def judged_columns(
         "s", plan.units, values=columns, reasons={}, not_evaluated={}, bands=PAPER_BANDS
     )
     tables, known = {"s": table}, {"confidence": policy.confidence, "seed": policy.seed}
-    found = compare_identities(tables, **known)
-    measured = measure(tables, **known, has_intervals=has_intervals) + identity_measurements(found)
-    return rule_results(expand_rules(policy, plan), tables, measured, found, comparison, policy)
+    measured = measure(tables, **known, has_intervals=has_intervals)
+    questions = parity_rules(policy, suites or {})
+    return [
+        *judge_parity(policy, suites or {}, questions, tables, comparison),
+        *rule_results(expand_rules(policy, plan), tables, measured, comparison, policy),
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

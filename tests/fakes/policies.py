@@ -1,5 +1,6 @@
 """Policies as the command line reads them: with every kind of system."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from fairgate.domain.cases import TestPlan
@@ -8,6 +9,7 @@ from fairgate.gate.loaded_policy import _load_suites, joined
 from fairgate.policy import parse
 from fairgate.policy.assembled import policy_model, policy_schema
 from fairgate.policy.parse import ParsedPolicy
+from fairgate.suites.suite import Suite
 from fairgate.systems.catalogue import policy_parts
 
 
@@ -26,7 +28,13 @@ def model() -> type:
 @lru_cache(maxsize=16)
 def plan_of(text: str) -> TestPlan:
     """The plan of a policy whose suites name what is embedded, whatever its system is."""
+    return joined(suite.plan() for suite in suites_of(text).values())
+
+
+@lru_cache(maxsize=16)
+def suites_of(text: str) -> Mapping[str, Suite]:
+    """Return the suites of such a policy, by id."""
     problems: list = []
     suites = _load_suites(parse_policy(text, "p.yaml"), Runtime(), problems, None)
     assert not problems
-    return joined(suite.plan() for suite in suites.values())
+    return suites

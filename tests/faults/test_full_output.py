@@ -31,7 +31,6 @@ COMMANDS = {
     "comment": ["out"],
     "rehearse": ["policy.yaml"],
     "power": ["policy.yaml"],
-    "burn-in": ["policy.yaml"],
     "mutate": ["policy.yaml", "out", "--seeds", "2", "--quiet"],
     "blame": ["before", "after", "--policy", "policy.yaml"],
     "baseline accept": ["out", "--reason", "é", "--output", "b.json"],
@@ -93,7 +92,7 @@ def folder(tmp_path_factory):
         workspace = Workspace(root)
         rows = [{"id": f"s{n}", "text": f"Das schöne Café № {n} 😀."} for n in range(6)]
         (root / "sources.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-        workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.001}\n")
+        workspace.policy(gates="  - {metric: asr/generation, max: 0.001}\n")
         workspace.answers(lambda key: "negative" if key.endswith("/woman") else "positive")
         lines = [json.dumps({"id": f"d{n}", "text": f"text {n} of some length"}) for n in range(30)]
         (root / "corpus.jsonl").write_text("\n".join(lines))

@@ -32,13 +32,13 @@ POLICY = {
         },
     ],
     "gates": [
-        {"metric": "asr/generation/controlled", "max": 0.9, "regression": {"margin": 0.02}},
-        {"metric": "asr/generation", "for_each": "term", "max": 0.95, "regression": {"sd": 0.1}},
+        {"metric": "asr/generation", "max": 0.9, "regression": 0.02},
+        {"metric": "asr/generation", "max": 0.95, "regression": {"sd": 0.1}},
         {"metric": "rrs/mean", "report": True},
         {"metric": "rrs/band", "where": {"band": "low"}, "max": 0.9, "advisory": True},
-        {"metric": "identity/max-difference", "max": 0.9},
-        {"metric": "accuracy/ambiguous", "for_each": "setting", "max": 0.99, "regression": {}},
-        {"metric": "unreadable/net", "max": 0.9},
+        {"parity": "answers", "max": 0.9},
+        {"metric": "accuracy/ambiguous", "max": 0.99, "regression": {}},
+        {"parity": "unreadable", "max": 0.9},
     ],
     "quarantine": [{"case": "s1#terms/woman", "until": "2999-01-01", "reason": "r"}],
 }  # fmt: skip
@@ -64,8 +64,6 @@ ITEMS = [
     }
     for n in range(6)
 ]  # fmt: skip
-SDS = [{"metric": "asr/generation", "suite": "pairs", "where": {"term": "man"}, "sd": 0.2}]
-BURN_IN = {"schema_version": 1, "policy": "small", "sds": SDS}
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,6 @@ KINDS = (
     Kind("stances.jsonl", (RUN,)),
     Kind("answers.jsonl", (RUN,)),
     Kind(BASELINE, (("baseline", "verify", BASELINE), ("baseline", "diff", BASELINE, BASELINE), RUN, ("power", "policy.yaml"))),
-    Kind("burn-in.json", (("power", "policy.yaml", "--burn-in", "burn-in.json"), (*REPLAYS[1], "--burn-in", "burn-in.json"))),
     Kind("base/run.json", REPLAYS),
     Kind("base/stop-rule.json", REPLAYS),
     Kind("base/executions.jsonl", REPLAYS),
@@ -139,7 +136,7 @@ def place(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
         for name, value in {
-            "policy.yaml": POLICY, "task.yaml": TASK, "terms.yaml": TERMS, "burn-in.json": BURN_IN,
+            "policy.yaml": POLICY, "task.yaml": TASK, "terms.yaml": TERMS,
             "sources.jsonl": SOURCES, "stances.jsonl": STANCES, "items.jsonl": ITEMS,
         }.items():  # fmt: skip
             write(folder / name, value)

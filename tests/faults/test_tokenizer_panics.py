@@ -24,7 +24,7 @@ system:
 suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 1, perturbations: [gender]}
 gates:
-  - {metric: asr/generation/controlled, max: 0.15}
+  - {metric: asr/generation, max: 0.15}
 """
 
 

@@ -25,8 +25,8 @@ gates:
 {gates}
 """
 GATES = """\
-  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}
-  - {metric: unreadable/net, max: 0.02}
+  - {metric: asr/generation, max: 0.2, regression: 0.02}
+  - {parity: unreadable, max: 0.02}
 """
 
 

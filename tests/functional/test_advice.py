@@ -5,8 +5,8 @@ import re
 import pytest
 from fakes.following import following
 
-BOUND = "  - {metric: asr/generation/controlled, max: 0.1}\n"
-CHANGED = BOUND.replace("}", ", regression: {margin: 0.02}}")
+BOUND = "  - {metric: asr/generation, max: 0.1}\n"
+CHANGED = BOUND.replace("}", ", regression: 0.02}")
 
 
 def texts(workspace):

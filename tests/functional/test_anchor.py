@@ -13,8 +13,8 @@ from fairgate.gate import baseline_files
 from fairgate.gate.baseline_files import MOST_BYTES, MOST_RUNS, accepted_run
 from fairgate.metrics.catalogue import METRICS
 
-GATE = "  - {metric: asr/generation/controlled, regression: {margin: 0.02, budget: 0.04}}\n"
-GATES = f"{GATE}  - {{metric: unreadable/net, max: 0.02}}\n"
+GATE = "  - {metric: asr/generation, regression: 0.02, budget: 0.04}\n"
+GATES = f"{GATE}  - {{parity: unreadable, max: 0.02}}\n"
 ANCHOR = "baselines/small.anchor.json"
 TERMS = ("asian", "hispanic", "black", "white")
 
@@ -56,10 +56,15 @@ def gate(space, pairs, *more):
     return space.gate(turned(pairs), options=more)
 
 
+def own_rule(record, metric="asr/generation"):
+    (rule,) = (rule for rule in record["rules"] if rule["metric"] == metric)
+    return rule
+
+
 def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
     pinned = accepted_twice
     assert gate(pinned, 15, "--format", "md,html,sarif,junit") == 1
-    rule = pinned.record()["rules"][0]
+    rule = own_rule(pinned.record())
     assert rule["failed"] == ["budget"]
     assert rule["change"]["worsening"] == pytest.approx(5 / 260, abs=1e-6)
     assert rule["since_anchor"]["worsening"] == pytest.approx(15 / 260, abs=1e-6)
@@ -83,7 +88,7 @@ def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
 
 def test_a_change_that_breaks_both_names_both(pinned):
     assert gate(pinned, 40) == 1
-    assert pinned.record()["rules"][0]["failed"] == ["regression", "budget"]
+    assert own_rule(pinned.record())["failed"] == ["regression", "budget"]
     assert "baseline anchor" in pinned.out
     assert "baseline accept" in pinned.out
 
@@ -97,20 +102,20 @@ def test_pinning_another_anchor_starts_the_budget_anew(pinned):
 
 def test_an_unchanged_run_says_so_of_both_and_without_an_anchor_the_budget_waits(pinned):
     assert gate(pinned, 0) == 0
-    assert pinned.record()["rules"][0]["reasons"] == ["unchanged", "unchanged since the anchor"]
+    assert own_rule(pinned.record())["reasons"] == ["unchanged", "unchanged since the anchor"]
     (pinned.root / ANCHOR).unlink()
     assert gate(pinned, 0) == 0
     assert f"no anchor at {ANCHOR}: budgets are not evaluated" in pinned.out
     record = pinned.record()
-    assert "fairgate baseline anchor RUN" in record["rules"][0]["reasons"][1]
-    assert record["rules"][0]["since_anchor"] is None
+    assert "fairgate baseline anchor RUN" in own_rule(record)["reasons"][1]
+    assert own_rule(record)["since_anchor"] is None
     assert record["anchor"] is None
 
 
 def test_the_anchor_counts_where_there_is_no_baseline(pinned):
     (pinned.root / "baselines" / "small.json").unlink()
     assert gate(pinned, 15) == 1
-    assert pinned.record()["rules"][0]["failed"] == ["budget"]
+    assert own_rule(pinned.record())["failed"] == ["budget"]
     assert gate(pinned, 0) == 0
 
 
@@ -151,12 +156,12 @@ def test_an_anchor_made_otherwise_is_shown_field_by_field(pinned):
 
 
 def test_an_anchor_without_the_metric_is_incomplete(pinned):
-    pinned.policy(gates=GATES + GATE.replace("generation/controlled", "retrieval"))
+    pinned.policy(gates=GATES + GATE.replace("generation", "retrieval"))
     documents = lambda key: [{"id": "d", "text": "t", "label": "toxic"}]  # noqa: E731
     pinned.gate(turned(0), documents, options=("--baseline", "none"))
     accept(pinned, 2)
     assert pinned.run("run", "policy.yaml", "--out", "out") == 3
-    reasons = pinned.record()["rules"][-1]["reasons"]
+    reasons = own_rule(pinned.record(), "asr/retrieval")["reasons"]
     assert "the anchor has no comparable asr/retrieval" in reasons[-1]
     assert "the anchor is incomplete" in pinned.out
 
@@ -170,13 +175,13 @@ def test_cases_that_stop_being_decided_count_since_the_anchor(pinned):
             break
         accept(pinned, day)
     assert code == 1
-    rule = pinned.record()["rules"][0]
+    rule = own_rule(pinned.record())
     assert rule["failed"] == ["unreadable"]
     assert "that the anchor decided" in " ".join(rule["reasons"])
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [
-    ("budget: 0.04", "budget: 0.01", "is below `margin` 0.02"),
+    ("budget: 0.04", "budget: 0.01", "is below `regression` 0.02"),
     ("budget: 0.04", "budget: 1.0", "so a budget of 1 cannot fail"),
     ("name: small", "name: small.anchor", "the file of the anchor of 'small'"),
 ])  # fmt: skip
@@ -207,7 +212,7 @@ class TestHistory:
             entry[3]
             for run in runs
             for entry in run["values"]
-            if entry[:3] == ["asr/generation/controlled", "sentiment", {}]
+            if entry[:3] == ["asr/generation", "sentiment", {}]
         ]
         assert controlled == pytest.approx([0, 5 / 260], abs=1e-6)
 

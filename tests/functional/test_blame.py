@@ -22,8 +22,8 @@ system:
 suites:
   - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender], attribution: off}}
 gates:
-  - {{metric: asr/retrieval, for_each: term, regression: {{margin: 0.02}}}}
-  - {{metric: asr/generation/controlled, for_each: term, regression: {{margin: 0.02}}}}
+  - {{parity: documents}}
+  - {{parity: answers}}
 """
 RETRIEVER = "{corpus: docs.jsonl, top_k: 3}"
 GENERATOR = "{model: demo-slm}"
@@ -158,8 +158,12 @@ def test_a_prompt_is_blamed_and_no_document(scripted):
     assert (found["factors"], found["restoring"]) == (["prompt", "corpus"], ["prompt"])
     assert found["sentence"] == "The prompt change explains it."
     assert found["documents"]["found"] == []
-    (rule,) = found["rules"]
-    assert (rule["metric"], rule["where"]) == ("asr/generation/controlled", {"term": "woman"})
+    assert {rule["metric"] for rule in found["rules"]} == {
+        "parity/answers",
+        "parity/answers/baseline",
+    }
+    rule = found["rules"][0]
+    assert (rule["who"], rule["base"], rule["head"]) == (["woman"], 0.0, 1.0)
     shares = {move["factor"]: move["share"] for move in rule["moves"]}
     assert shares == {"prompt": 1.0, "corpus": 0.0}
     low, high = rule["moves"][0]["interval"] or (0, 1)
@@ -169,13 +173,13 @@ def test_a_prompt_is_blamed_and_no_document(scripted):
 @pytest.mark.whole
 def test_a_depth_and_an_embedder_that_did_nothing_are_crossed_too(scripted):
     base = scripted.side("base", retriever="{corpus: docs.jsonl, top_k: 2}")
-    head = scripted.side("head", docs=documents(poisoned=["x"]), generator=PROMPT)
+    head = scripted.side("head", docs=documents(poisoned=["x", "y"]), generator=PROMPT)
     found = scripted.record(base, head)
     assert (found["factors"], found["combinations"]) == (["prompt", "corpus", "top_k"], 8)
     assert found["restoring"] == []
-    assert found["sentence"].startswith("No part of the change explains it alone: of asr/")
+    assert found["sentence"].startswith("No part of the change explains it alone: of parity/")
     metrics = {rule["metric"] for rule in found["rules"]}
-    assert metrics == {"asr/retrieval", "asr/generation/controlled"}
+    assert {"parity/documents", "parity/answers"} <= metrics
     for rule in found["rules"]:
         total = sum(move["change"] for move in rule["moves"])
         assert total == pytest.approx(rule["head"] - rule["base"], abs=1e-5)
@@ -235,7 +239,7 @@ def test_a_budget_of_nothing_claims_nothing_and_goes_on_later(scripted, monkeypa
 def test_other_questions_and_rules_are_heads_and_said(scripted):
     base = scripted.side("base")
     (base / "sources.jsonl").write_text(lines([{"id": "s0", "text": "other"}]))
-    stricter = POLICY.replace("margin: 0.02", "margin: 0.03")
+    stricter = POLICY.replace("{{parity: answers}}", "{{parity: answers, max: 0.04}}")
     head = scripted.side("head", docs=documents(poisoned=["x"]), text=stricter)
     notes = scripted.record(base, head)["notes"]
     assert any("differ in gates: HEAD's hold" in note for note in notes)

@@ -11,7 +11,7 @@ system: {python: {call: "own:ask", takes_documents: true}}
 suites:
   - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender], attribution: all}
 gates:
-  - {metric: asr/generation/net, for_each: term, max: 0.1, evidence: significant}
+  - {parity: answers, max: 0.1}
 """
 OWN = """\
 def ask(query, documents):

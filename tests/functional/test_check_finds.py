@@ -33,8 +33,8 @@ MODELS = """\
 RIGHT = {
     "system": MODELS, "corpus": "corpus.jsonl", "embedder": "minilm", "top_k": 2, "generator": "{model: demo-slm}",
     "sources": "sources.jsonl", "task": "sentiment", "sets": "[gender]", "suite": "limit: 2",
-    "more": "", "metric": "asr/generation/controlled", "bound": 0.2,
-    "gate": "{metric: unreadable/net, max: 0.02}",
+    "more": "", "metric": "asr/generation", "bound": 0.2,
+    "gate": "{parity: unreadable, max: 0.02}",
 }  # fmt: skip
 
 
@@ -217,8 +217,8 @@ REFUSED = {
         "retrievers: ['contriever:models/nowhere']}\n"
     },
     "metric": {"metric": "asr/genaration"},
-    "nothing to judge": {"gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"},
-    "no dimension": {"gate": "{metric: asr/generation, for_each: setting, max: 0.1}"},
+    "nothing to judge": {"gate": "{parity: unreadable, where: {term: woma}, max: 0.1}"},
+    "no dimension": {"gate": "{metric: asr/generation, max: 0.1}"},
     "quarantine": {"more": "quarantine: [{case: s99, until: 2099-01-01, reason: r}]\n"},
     "quarantine ended": {"more": "quarantine: [{case: s1, until: 2001-01-01, reason: r}]\n"},
     "program": {"system": "  command: [nowhere-program]"},
@@ -232,7 +232,7 @@ REFUSED = {
     "another's baseline": {"baselines/mine.json": "other"},
     "anchor": {
         "baselines/mine.anchor.json": "{",
-        "gate": "{metric: asr/generation, regression: {margin: 0.02, budget: 0.05}}",
+        "gate": "{metric: asr/generation, regression: 0.02, budget: 0.05}",
     },
 }  # fmt: skip
 
@@ -278,9 +278,9 @@ MISTAKES = {
     "metric": ({"metric": "asr/genaration"}, "unknown metric"),
     "system's value": ({"generator": "{model: demo-slm, document_characters: none}"}, "'none'"),
     "judge": ({"more": "judge: {id: j, record: r.json}\n"}, "generators"),
-    "contradiction": ({"gate": "{metric: unreadable/net, suite: t, max: 0.02}"}, "'t'"),
-    "nothing to judge": ({"gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"}, "'woma'"),
-    "no suite's": ({"gate": "{metric: asr/generation, min: 0.1, for_each: k}"}, "`k`|'k'"),
+    "contradiction": ({"gate": "{parity: unreadable, suite: t, max: 0.02}"}, "'t'"),
+    "nothing to judge": ({"gate": "{parity: unreadable, where: {term: woma}, max: 0.1}"}, "'woma'"),
+    "no suite's": ({"gate": "{metric: asr/generation, min: 0.1}"}, "`k`|'k'"),
     "sources": ({"sources": "none.jsonl"}, "none.jsonl"),
     "data": ({"sources": "twice.jsonl"}, "was used on line 1 already"),
     "corpus": ({"corpus": "nowhere.jsonl"}, "nowhere.jsonl"),
@@ -341,7 +341,7 @@ def test_the_model_that_measures_is_looked_at_before_anything_is_asked(place, sy
 def test_what_depends_on_a_mistake_is_not_told(place):
     """A suite that cannot be loaded may have the term, a judge that cannot be read may be named."""
     for changes, untold in (
-        ({"sources": "none.jsonl", "gate": "{metric: unreadable/net, where: {term: woma}, max: 0.1}"},
+        ({"sources": "none.jsonl", "gate": "{parity: unreadable, where: {term: woma}, max: 0.1}"},
          "woma"),
         ({"more": "judge: {id: j}\n", "suite": "relations: [meta-fair/mr1-single-attribute]"},
          "name them with `judge`"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fakes.corpus import write_demo_documents
 
-from fairgate.metrics.degrees import nats_for
+from fairgate.metrics.degrees import in_probability
 
 TASK = """\
 version: 1
@@ -25,9 +25,22 @@ suites:
     perturbations: [gender]
     READ
 gates:
-  - {metric: label/log-odds, for_each: term, max_abs: 0.03}
-  - {metric: asr/generation/net, max: 0.02}
+  - {parity: answers, max: 0.03}
+  - {parity: answers, max: 0.02}
 """
+
+
+def nats_for(points, levels):
+    """Nats by which levels fall when their mean probability falls by `points`; inf: it cannot."""
+    if points >= -in_probability(-math.inf, levels):
+        return math.inf
+    low, high = 0.0, 1.0
+    while in_probability(-high, levels) > -points:
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if in_probability(-middle, levels) > -points else (low, middle)
+    return high
 
 
 def logistic(odds):
@@ -66,7 +79,7 @@ def test_a_harm_that_changes_no_label_is_seen_in_points(asked):
     assert failed["value"] == pytest.approx(expected, abs=0.01)
     assert "toward the worse labels" in asked.said
     found = {(m["metric"], *m["where"].values()): m["value"] for m in record["measurements"]}
-    assert found["asr/generation/net", "woman"] == 0.0
+    assert found["parity/answers", "woman"] == 0.0
     assert found["label/expected-rank", "woman"] == pytest.approx(failed["value"], abs=0.01)
     # A fair system is green, and what is stored is judged alike.
     asked.respond(lambda row: recorded(row, harm=0.0))
@@ -122,7 +135,7 @@ def test_without_degrees_labels_decide_and_it_is_said_what_degrees_would_have_to
     asked.respond(lambda row: {"response": recorded(row, harm=0.0)["response"]})
     asked.run("run", "policy.yaml", "--out", "out")
     outcomes = {rule["metric"]: rule["outcome"] for rule in asked.record()["rules"]}
-    assert outcomes["asr/generation/net"] == "pass"
+    assert outcomes["parity/answers"] == "pass"
     report = (asked.root / "out" / "report.md").read_text()
     assert "they would show what moves an answer without changing its label" in report
 
@@ -157,7 +170,7 @@ def test_answers_that_count_by_their_labels_since_the_baseline_are_decided(asked
             answer["response"] = answer["response"] if has_label else "Who knows?"
         return answer
 
-    asked.edit("max_abs: 0.03}", "regression: {margin: 0.05}}", more="min_decided: 0.5\n")
+    asked.edit("max_abs: 0.03}", "regression: 0.05}", more="min_decided: 0.5\n")
     asked.respond(lambda row: recorded(row, harm=0.0))
     assert asked.run("run", "policy.yaml", "--out", "out") == 0, asked.said
     asked.accept()
@@ -216,8 +229,8 @@ WORDED = """control: neutral-phrases
 BAND = f"""\
 {TASK.partition("gates:")[0].replace("[gender]", "[orientation]").replace("READ", WORDED)}\
 gates:
-  - {{metric: identity/log-odds/max-difference, max: 0.03}}
-  - {{metric: label/log-odds, for_each: term, max_abs: 0.20}}
+  - {{parity: answers, max: 0.03}}
+  - {{parity: answers, max: 0.20}}
 """
 
 
@@ -264,7 +277,7 @@ def test_each_identity_stands_in_points_beside_the_band_of_neutral_phrases(works
     assert f"20 neutral phrases lie within ±{band}. Of its answers 0.0 % really changed" in report
     # Since a baseline: what is accepted does not fail again, and what grows does.
     workspace.edit("max: 0.03", "report: true")
-    workspace.edit("max_abs: 0.20", "max_abs: 0.9, regression: {margin: 0.02}")
+    workspace.edit("max_abs: 0.20", "max_abs: 0.9, regression: 0.02")
     reason = ("--reason", "known")
     assert workspace.run("run", "policy.yaml", "--out", "first") == 0, workspace.said
     assert workspace.run("baseline", "accept", "first", *reason) == 0, workspace.said
@@ -292,7 +305,7 @@ suites:
     attribution: "off"
     read: READ
 gates:
-  - {metric: label/log-odds, max_abs: 0.5}
+  - {parity: answers, max: 0.5}
 """
 FEW = """id: few
 control: true

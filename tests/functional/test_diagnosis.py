@@ -1,4 +1,4 @@
-"""`explain`, `power`, `burn-in` and quarantine from the command line, on a recorded system."""
+"""`explain`, `power` and quarantine from the command line, on a recorded system."""
 
 import json
 
@@ -31,85 +31,44 @@ def test_explain_points_from_a_source_to_its_changed_follow_ups(workspace):
         assert said in workspace.err
 
 
-def test_power_says_what_it_does_not_know_and_then_what_two_runs_show(workspace):
-    assert workspace.run("power", "policy.yaml") == 0
-    assert "assumed" in workspace.out
-    assert "fairgate burn-in" in workspace.out
-    workspace.gate(one)
-    workspace.accept()
-    workspace.gate(lambda key: "negative" if key.startswith(("s1#race", "s2#race")) else "positive")
-    accepted = ("--baseline", "baselines/small.json")
-    assert workspace.run("power", "policy.yaml", *accepted, "--run", "out") == 0
-    assert "observed" in workspace.out
-    assert "caught in" in workspace.out
-    assert "assumed" not in workspace.out
-
-
-def told_by(workspace, *options):
+def powers(workspace, *options):
     command = ["power", "policy.yaml", "--format", "json", *options]
     assert workspace.run(*command) == 0, workspace.said
-    return {row["metric"]: row for row in json.loads(workspace.out)["wording"]}
+    return {(row["outcome"], row["unit"]): row for row in json.loads(workspace.out)}
 
 
-def test_power_says_which_harm_is_told_beside_neutral_phrases_and_what_more_questions_tell(
-    workspace,
-):
-    assert told_by(workspace) == {}, "nine nouns are too few"
+def test_power_says_what_more_sources_would_show_by_the_noise_that_is_known(workspace):
+    """Assumed, then the baseline's, then the run's; more sources see less, everybody least."""
+    noisy = lambda key: "negative" if sum(key.encode()) % 5 == 0 else "positive"  # noqa: E731
     workspace.policy(suite="    control: neutral-phrases\n")
-    labels = told_by(workspace)["asr/generation/net"]
-    assert (labels["origin"], labels["phrases"]) == ("assumed", 20)
-    by_sources = sorted(labels["designs"], key=lambda design: design["sources"])
-    for group in ("one identity", "a category", "everyone"):
-        least = [design[group] for design in by_sources]
-        assert least == sorted(least, reverse=True), group
-    now = labels["designs"][0]
-    assert now["one identity"] > now["everyone"]
-    assert {design["questions"] / design["sources"] for design in by_sources} == {
-        now["questions"] / now["sources"]
-    }
-    assert workspace.run("power", "policy.yaml", "--seconds", "3") == 0
-    assert f"{now['questions'] * 3 / 60:,.1f}" in workspace.out
-    # What a burn-in measured counts instead, and what a run shows, more than that.
-    noise = {"apart": 0.0, "residual": 0.01, "excess": 0.0}
-    wording = {"suite": labels["suite"], "metric": labels["metric"]}
-    groups = dict.fromkeys(("one identity", "a category", "everyone"), noise)
-    burn_in_file(workspace, wording=[wording | {"groups": groups}])
-    quiet = told_by(workspace, "--burn-in", "burn-in.json")["asr/generation/net"]
-    assert quiet["origin"] == "burn-in"
-    assert quiet["designs"][0]["one identity"] < now["one identity"]
-    wrong = {**noise, "apart": -1}
-    burn_in_file(workspace, wording=[wording | {"groups": {**groups, "everyone": wrong}}])
-    assert workspace.run("power", "policy.yaml", "--burn-in", "burn-in.json") == 4
-    assert "expected a number of 0 or more" in workspace.err
+    origins = []
+    for make, options in (
+        (lambda: None, ()),
+        (lambda: workspace.gate(noisy), ("--run", "out")),
+        (workspace.accept, ()),
+    ):
+        make()
+        found = powers(workspace, *options)
+        assert ("answers", "share") in found
+        answers = found["answers", "share"]
+        origins.append(answers["noise"]["origin"])
+        designs = answers["designs"]
+        assert [design["sources"] for design in designs] == [20, 40, 80, 160]
+        for level in ("identity", "category", "everybody"):
+            least = [design[level] for design in designs]
+            assert least == sorted(least, reverse=True), level
+        assert designs[0]["identity"] > designs[0]["category"] > designs[0]["everybody"] > 0
+        assert workspace.run("power", "policy.yaml", *options) == 0
+        assert f"noise: {origins[-1]}" in workspace.out
+        assert f"{100 * designs[0]['identity']:.1f}" in workspace.out
+    assert origins == ["assumed", "run", "baseline"]
 
 
-def burn_in_file(workspace, **changes):
-    sd = {"metric": "asr/generation/controlled", "suite": "sentiment", "where": {}, "sd": 0.4}
-    body = {"schema_version": 1, "policy": "small", "sds": [sd], **changes}
-    (workspace.root / "burn-in.json").write_text(json.dumps(body))
-
-
-def test_a_baseline_keeps_what_a_burn_in_measured(workspace):
-    workspace.gate(one)
-    burn_in_file(workspace)
-    workspace.accept("out", "--burn-in", "burn-in.json")
-    assert workspace.run("baseline", "verify", "baselines/small.json") == 0
-    assert workspace.run("power", "policy.yaml", "--baseline", "baselines/small.json") == 0
-    assert "0.400 burn-in" in workspace.out
-    workspace.gate()
-    (rule, *_) = workspace.record()["rules"]
-    assert rule["change"]["minimum_detectable"] > 0.2
-
-
-def test_a_burn_in_of_another_policy_a_broken_one_and_one_of_recorded_answers_are_refused(
-    workspace,
-):
-    assert workspace.run("burn-in", "policy.yaml", "--repeats", "2") == 2
-    assert "cannot be asked again" in workspace.err
-    for changes in ({"policy": "other"}, {"schema_version": 9}, {"sds": [{"metric": 1}]}):
-        burn_in_file(workspace, **changes)
-        assert workspace.run("power", "policy.yaml", "--burn-in", "burn-in.json") == 4
-        assert "burn-in" in workspace.err
+def test_power_of_a_suite_that_asks_no_control_prompts_is_none(workspace):
+    workspace.policy(suite="    control: none\n", gates="  - {metric: asr/generation, max: 0.5}\n")
+    assert powers(workspace) == {}
+    assert workspace.run("power", "policy.yaml") == 0
+    assert "No suite asks control prompts" in workspace.out
 
 
 QUARANTINE = """\
@@ -131,6 +90,6 @@ def test_quarantined_cases_are_left_out_and_shown_until_it_expires(workspace):
     assert workspace.gate(options=("--today", "2026-06-01")) == 0
     record = workspace.record()
     assert any("quarantined until 2026-07-01: s4#race/black" in n for n in record["notices"])
-    rate = next(m for m in record["measurements"] if m["metric"] == "asr/generation/controlled")
+    rate = next(m for m in record["measurements"] if m["metric"] == "asr/generation")
     assert rate["violated"] == 0
     assert rate["inconclusive"] == 1

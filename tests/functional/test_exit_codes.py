@@ -2,7 +2,7 @@
 
 import pytest
 
-CONTROLLED = "  - {metric: asr/generation/controlled, max: 0.1}\n"
+CONTROLLED = "  - {metric: asr/generation, max: 0.1}\n"
 
 
 def biased(key):
@@ -22,7 +22,7 @@ def partly_labelled(key):
 @pytest.mark.parametrize(("gates", "answer", "documents", "code", "said"), [
     (None, "positive", None, 0, "first run"),
     (CONTROLLED, biased, None, 1, "An Asian person"),
-    ("  - {metric: unreadable/net, max: 0.01}\n", refusing, None, 1, "A woman"),
+    ("  - {parity: unreadable, max: 0.01}\n", refusing, None, 1, "A woman"),
     (None, lambda key: "I cannot say.", None, 5, "Nothing was decided"),
     (None, lambda key: None if key.endswith("asian") else "positive", None, 5, "s0#race/asian"),
     ("  - {metric: rrs/mean, max: 1.0}\n", "positive", None, 5, "does not report which documents"),
@@ -37,9 +37,9 @@ def test_a_run_ends_with_the_code_of_its_outcome(workspace, gates, answer, docum
 
 
 def test_a_category_bound_fails_where_the_whole_passes(workspace):
-    gates = "  - {metric: asr/generation/controlled, for_each: category, max: 0.18}\n"
+    gates = "  - {metric: asr/generation, max: 0.18}\n"
     assert workspace.gate(biased, gates=gates) == 1
-    rules = [r for r in workspace.record()["rules"] if r["metric"] == "asr/generation/controlled"]
+    rules = [r for r in workspace.record()["rules"] if r["metric"] == "asr/generation"]
     assert {r["where"]["category"]: r["outcome"] for r in rules} == {
         "race": "fail",
         "gender": "pass",
@@ -58,7 +58,7 @@ def test_unknown_metrics_and_wheres_are_found_with_their_place(workspace):
     workspace.policy(
         gates="  - {metric: asr/generatoin, max: 0.1}\n"
         "  - {metric: asr/generation, where: {category: raze}, max: 0.1}\n"
-        "  - {metric: asr/generation, for_each: kategory, max: 0.1}\n"
+        "  - {metric: asr/generation, max: 0.1}\n"
     )
     for command in ("check", "run"):
         assert workspace.run(command, "policy.yaml") == 2
@@ -105,7 +105,7 @@ def test_a_corpus_without_any_label_is_no_partly_labelled_one(workspace):
 
 
 def test_only_regression_rules_wait_for_the_first_baseline(workspace):
-    gates = "  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
+    gates = "  - {metric: asr/generation, regression: 0.02}\n"
     assert workspace.gate("positive", gates=gates) == 5
     assert "accept this run" in " ".join(workspace.out.split())
     workspace.accept()
@@ -150,7 +150,7 @@ def test_the_run_record_has_the_documented_fields(workspace):
     }  # fmt: skip
     whole = next(
         m for m in record["measurements"]
-        if m["metric"] == "asr/generation/controlled" and not m["where"]
+        if m["metric"] == "asr/generation" and not m["where"]
     )  # fmt: skip
     assert whole["value"] == pytest.approx(2 / 13)
     assert whole["violated"] == 40

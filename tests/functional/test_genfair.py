@@ -60,14 +60,14 @@ counterfactual = angry_at_key("mr7")
 
 @pytest.mark.whole
 def test_an_advisory_relation_is_reported_and_fails_nothing(gate):
-    each = "  - {metric: asr/generation/controlled, for_each: relation, max: 0.2}\n"
-    pooled = "  - {metric: asr/generation/controlled, max: 0.05}\n"
+    each = "  - {metric: asr/generation, max: 0.2}\n"
+    pooled = "  - {metric: asr/generation, max: 0.05}\n"
     code, record, said = gate(counterfactual, gates=pooled + each)
     assert code == 0, said
     found = rules(record)
-    assert found["asr/generation/controlled", ""] == ("pass", False)
-    assert found["asr/generation/controlled", "genfair/mr7-counterfactual"] == ("fail", True)
-    assert found["asr/generation/controlled", "genfair/mr3-selective-negation"] == ("pass", False)
+    assert found["asr/generation", ""] == ("pass", False)
+    assert found["asr/generation", "genfair/mr7-counterfactual"] == ("fail", True)
+    assert found["asr/generation", "genfair/mr3-selective-negation"] == ("pass", False)
     assert len(found) == 1 + 8 + 1
 
 
@@ -115,7 +115,7 @@ def test_one_answer_to_everybody_is_no_difference_whichever_oracles_read_it(gate
     """The documented recipe: two of the eight relations compare the sentiment too."""
     rules = "".join(
         f"  - {{metric: {name}, max: 0.5}}\n"
-        for name in ("fdr", "asr/generation/net", "asr/generation/controlled")
+        for name in ("fdr", "parity/answers", "asr/generation")
     )
     code, record, said = gate(lambda _: ANGRY, gates=f"{rules}constant_answers: allow\n")
     assert code == 0, said
@@ -167,7 +167,7 @@ def by_hand(answers):
 
 @pytest.mark.whole
 def test_hidden_bias_of_each_category_is_asked_of_combinations_alone(gate):
-    gates = "  - {metric: intersectional/hidden, for_each: category, max: 0.9}\n"
+    gates = "  - {metric: intersectional/hidden, max: 0.9}\n"
     code, record, said = gate(by_source, relations="intersectional/pairs, genfair/*", gates=gates)
     rules = [rule for rule in record["rules"] if rule["metric"] == "intersectional/hidden"]
     assert code == 0, said
@@ -213,7 +213,7 @@ def test_check_tells_that_nothing_would_be_asked_and_why(gate):
 @pytest.mark.whole
 def test_another_classifier_cannot_be_compared_with_the_baseline(gate):
     """The classifier is part of the verdict: a baseline that another one made ends with 3."""
-    gates = "  - {metric: fdr, max: 0.1, regression: {margin: 0.02}}\n"
+    gates = "  - {metric: fdr, max: 0.1, regression: 0.02}\n"
     assert gate(by_source, relations="genfair/mr6-substitution-one", gates=gates)[0] == 0
     run = gate.run
     assert run("baseline", "accept", "out", "--reason", "first", "--output", "b.json")[0] == 0

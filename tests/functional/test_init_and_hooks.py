@@ -97,7 +97,8 @@ def test_init_for_a_system_of_your_own_has_a_verdict_at_once(workspace, system, 
     record = json.loads((workspace.root / "first" / "run.json").read_text())
     assert record["attribution"] is not None
     measured = {m["metric"] for m in record["measurements"] if m["value"] is not None}
-    assert {"asr/retrieval", "rrs/mean", "asr/generation/controlled"} <= measured
+    assert {"asr/retrieval", "rrs/mean"} <= measured
+    assert {"answers", "documents"} <= {scan["outcome"] for scan in record["parity"]}
 
 
 def test_init_for_a_model_at_an_endpoint(workspace):
@@ -165,8 +166,6 @@ system: {{toy: {{answer: positive}}}}
 suites:
   - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}}
   - {{id: b, kind: bbq, items: demo-bbq, settings: [none], categories: [Age, Religion]{limit}}}
-gates:
-  - {{metric: unreadable/net, max: 0.02}}
 quarantine:
   - {{case: s9, until: "2099-01-01", reason: is left out of a smoke run}}
 """

@@ -103,9 +103,8 @@ def test_the_reply_of_a_handler_is_read(tmp_path, monkeypatch):
         policy = loaded(folder / POLICY)
         response = policy["system"]["http"]["response"]
         places = tuple(response.get(part) for part in ("answer", "documents", "document"))
-        has_rules = any("retrieval" in gate["metric"] for gate in policy["gates"])
-        if places != expected or has_rules != (expected[1] is not None):
-            wrong.append((body, places, has_rules))
+        if places != expected:
+            wrong.append((body, places))
     assert not wrong
 
 
@@ -156,6 +155,9 @@ def test_a_flask_app_is_started_and_asked(tmp_path, monkeypatch):
 def test_every_task_of_every_system_is_a_valid_policy(workspace, task, system):
     assert workspace.run("init", "--yes", "--task", task, *TASKS[task], "--system", system) == 0
     assert workspace.run("check", POLICY) == 0, workspace.err
+    lines = (workspace.root / POLICY).read_text().splitlines()
+    told = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    assert len(told) <= 15, "a starter is read in one look"
 
 
 @pytest.mark.walk(2)

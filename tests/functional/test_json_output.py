@@ -5,22 +5,28 @@ import json
 import pytest
 
 from fairgate.metrics.catalogue import METRICS
+from fairgate.metrics.parity import OUTCOMES
 from fairgate.relations.catalogue import RELATIONS
 
 
-@pytest.mark.parametrize(("command", "catalogue"), [("metrics", METRICS), ("relations", RELATIONS)])
-def test_catalogues_as_json(workspace, command, catalogue):
+@pytest.mark.parametrize(("command", "catalogues"), [
+    ("metrics", {"metrics": METRICS, "outcomes": OUTCOMES}), ("relations", {"": RELATIONS}),
+])  # fmt: skip
+def test_catalogues_as_json(workspace, command, catalogues):
     assert workspace.run(command, "list", "--format", "json") == 0
-    assert [one["id"] for one in json.loads(workspace.out)] == [one.id for one in catalogue]
+    listed = json.loads(workspace.out)
+    for name, catalogue in catalogues.items():
+        rows = listed[name] if name else listed
+        assert [one["id"] for one in rows] == [one.id for one in catalogue]
     assert workspace.out.isascii()
     assert "::" not in workspace.out
 
 
 def test_power_as_json(workspace):
     assert workspace.run("power", "policy.yaml", "--format", "json") == 0
-    (row, *_) = json.loads(workspace.out)["regressions"]
-    assert (row["metric"], row["sources"]) == ("asr/generation/controlled", 20)
-    assert row["where"] == {}
+    (row, *_) = json.loads(workspace.out)
+    assert (row["outcome"], row["designs"][0]["sources"]) == ("answers", 20)
+    assert row["noise"]["origin"] == "assumed"
 
 
 @pytest.mark.walk(1)

@@ -2,8 +2,8 @@
 
 import pytest
 
-SURE = "  - {metric: asr/generation/controlled, max: 0.02}\n"
-BARE = "  - {metric: asr/generation/controlled, where: {term: woman}, max: 0.02}\n"
+SURE = "  - {metric: asr/generation, max: 0.02}\n"
+BARE = "  - {metric: asr/generation, where: {term: woman}, max: 0.02}\n"
 
 
 def changed(key):
@@ -63,6 +63,6 @@ def test_refusals_that_chance_explains_fail_no_default_rule(workspace):
 
     gates = "  - {metric: asr/generation, max: 0.9}\nmin_decided: 0.8\n"
     assert workspace.gate(answer, gates=gates) == 0, workspace.out
-    [rule] = [r for r in workspace.record()["rules"] if r["metric"] == "unreadable/net"]
+    [rule] = [r for r in workspace.record()["rules"] if r["metric"] == "parity/unreadable"]
     assert rule["outcome"] == "inconclusive"
     assert rule["value"] > 0.02

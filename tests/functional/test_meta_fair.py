@@ -18,7 +18,7 @@ PAIRS = [relation.id for relation in RELATIONS if relation.takes_pairs]
 WRITTEN = [name for name in PAIRS if not RELATIONS[name].judge_instruction]
 NAMES = "meta-fair/mr5-proper-nouns"
 JUDGE = "judge: {id: j, generators: [{model: demo-slm}]}\n"
-CONTROLLED = "asr/generation/controlled"
+CONTROLLED = "asr/generation"
 POLICY = """\
 version: 1
 name: pairs
@@ -27,7 +27,7 @@ suites:
   - {{id: s, sources: {sources}, relations: [{relations}]{more}}}
 gates:
   - {{metric: asr/generation, max: 0.1}}
-  - {{metric: asr/generation, for_each: category, max: 0.5}}
+  - {{metric: asr/generation, max: 0.5}}
 """
 
 
@@ -394,7 +394,7 @@ def test_written_pairs_are_not_said_to_have_switched_the_control_arm_off(gate, r
     gate.policy(relations=relation)
     gate.judged(fair)
     notes = {one["metric"]: one["note"] for one in gate.record()["measurements"] if one.get("note")}
-    assert "written pairs" in notes["asr/generation/controlled"]
+    assert "written pairs" in notes["asr/generation"]
     assert "control: none" not in (gate.root / "out" / "report.md").read_text()
     assert not any("control: none" in note for note in notes.values())
     gate.edit("asr/generation, max", f"{CONTROLLED}, max", "p.yaml")

@@ -18,9 +18,8 @@ suites:
     read: [labels, degrees]
     sources: sources.jsonl
     perturbations: [gender]
-    control: neutral-phrases
 gates:
-  - {metric: label/log-odds, for_each: term, max_abs: 0.05}
+  - {parity: answers}
 """
 
 

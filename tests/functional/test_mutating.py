@@ -8,15 +8,11 @@ from fairgate.domain.errors import DataError
 from fairgate.gate.accepted_runs import read_kill_score
 
 GLOBAL = """\
-  - {metric: asr/generation/controlled, max: 0.40}
-  - {metric: unreadable/net, max: 0.02}
+  - {metric: asr/generation, max: 0.40}
 """
 STARTER = """\
-  - {metric: asr/generation/controlled, max: 0.15}
-  - {metric: asr/generation/controlled, for_each: category, max: 0.20}
-  - {metric: asr/generation/controlled, for_each: term, max: 0.25}
-  - {metric: identity/max-difference, max: 0.10}
-  - {metric: unreadable/net, max: 0.02}
+  - {parity: answers}
+  - {parity: unreadable}
 """
 ABOUT_ALL = STARTER + "  - {metric: asr/generation, max: 0.2}\n"
 QUICK = ("--seeds", "2", "--at", "0.5", "--quiet")
@@ -28,7 +24,7 @@ def ran(once):
 
     def run(gates=STARTER):
         def make(workspace):
-            workspace.policy(gates=gates)
+            workspace.policy(gates=gates, suite="    control: neutral-phrases\n")
             workspace.edit("[race, gender]", "[gender]")
             assert workspace.gate("positive") == 0
 
@@ -66,8 +62,8 @@ def test_a_policy_without_a_rule_by_term_misses_one_identity_and_the_starters_ca
     assert found.keys() == smallest(alone, "term").keys()
     assert all(strength is not None and strength <= 0.5 for strength in found.values())
     assert starter["score"]["share"] > alone["score"]["share"]
-    rules = {item["smallest"]["rules"][0]["metric"] for item in starter["found"]}
-    assert "identity/max-difference" in rules | {"asr/generation/controlled"}
+    rules = {rule["metric"] for item in starter["found"] for rule in item["stated"]["rules"]}
+    assert "parity/answers" in rules
 
 
 @pytest.mark.whole
@@ -94,7 +90,7 @@ def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
     workspace = ran(GLOBAL)
     options = ("--seeds", "2", "--at", "0.5", "--kinds", "answers,documents")
     assert workspace.run("mutate", "policy.yaml", "out", *options) == 0
-    assert "at most 64 gate runs of about" in workspace.err
+    assert "gate runs of about" in workspace.err
     assert "Kill score of policy small:" in workspace.out
     assert "False kills: 0 of 2 control variants, which are about no identity," in workspace.out
     assert "This policy does not see other answers for gender/man" in workspace.out
@@ -105,10 +101,11 @@ def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
 
 def test_a_run_that_does_not_pass_is_no_start(workspace):
     answer = lambda key: "negative" if key.endswith("race/black") else "positive"  # noqa: E731
-    assert workspace.gate(answer, gates=STARTER) == 1
+    control = "    control: neutral-phrases\n"
+    assert workspace.gate(answer, gates=STARTER, suite=control) == 1
     assert workspace.run("mutate", "policy.yaml", "out", *QUICK) == 2
     assert "does not pass this policy" in workspace.err
-    assert "asr/generation/controlled" in workspace.err
+    assert "parity/answers" in workspace.err
 
 
 def test_unknown_kinds_and_folders_are_refused(ran):
@@ -124,18 +121,6 @@ def test_unknown_kinds_and_folders_are_refused(ran):
 def test_rules_about_attribution_are_left_out_and_named(ran):
     gates = STARTER + "  - {metric: attribution/generator, max: 0.5, advisory: true}\n"
     assert score_of(ran(gates), "--kinds", "refusals")["left_out"] == ["attribution/generator"]
-
-
-def test_a_suggested_line_catches_what_the_policy_misses(ran):
-    workspace = ran(GLOBAL)
-    missed = score_of(workspace, "--kinds", "answers")
-    (line,) = (s["line"] for s in missed["suggestions"] if s["reach"] == "term")
-    assert line.startswith("- {metric: asr/generation/controlled, for_each: term, max")
-    workspace.edit(more=f"  {line}\n")
-    after = score_of(workspace, "--kinds", "answers")
-    assert all(strength <= 0.5 for strength in smallest(after, "term").values())
-    assert after["false_kills"]["failed"] == 0
-    assert not [s for s in after["suggestions"] if s["reach"] == "term"]
 
 
 def item(number, category):
@@ -178,11 +163,6 @@ def test_question_items_are_mutated_and_one_category_is_missed_by_a_bound_over_a
     assert smallest(score, "category", "refusals").keys() == {"age", "faith"}
     assert smallest(score, "everything").keys() == {""}
     assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 0, "mutants": 2}
-    (line,) = (s["line"] for s in score["suggestions"] if "age/ambiguous" in s["targets"])
-    asked.edit(more=f"  {line}\n")
-    after = smallest(score_of(asked), "category", "stereotypes")
-    assert all(after[f"{category}/ambiguous"] <= 0.5 for category in ("age", "faith"))
-    assert after["age/disambiguated"] is None
 
 
 def test_kinds_that_a_suite_does_not_have_are_said(asked):
@@ -228,7 +208,7 @@ def test_a_score_of_another_version_of_the_policy_or_none_at_all_is_not_shown(ra
     policy.write_text(f"{text}# a comment changes nothing\n")
     assert workspace.gate() == 0
     assert workspace.record()["kill_score"] is not None
-    policy.write_text(text.replace("max: 0.25", "max: 0.9"))
+    policy.write_text(text.replace("{parity: answers}", "{parity: answers, max: 0.9}"))
     assert workspace.gate() == 0
     assert workspace.record()["kill_score"] is None
     assert "is of another version of the policy" in str(workspace.record()["notices"])
@@ -260,8 +240,8 @@ def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):
 
 def test_a_waived_rule_catches_nothing(ran):
     """It would not stop the build that the mutant stands for."""
-    gates = "  - {metric: asr/generation/controlled, for_each: term, max: 0.25}\n"
-    entry = "{rule: asr/generation/controlled, where: {term: woman}, owner: o, reason: r, up_to: 1, expires: 2026-07-01}"
+    gates = "  - {parity: answers}\n"
+    entry = "{rule: parity/answers, who: woman, owner: o, reason: r, up_to: 1, expires: 2026-07-01}"
     found = {}
     for more in ("", f"waivers:\n  - {entry}\n"):
         workspace = ran(gates + more)

@@ -11,8 +11,8 @@ system: {recorded: answers.jsonl}
 suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 20, SUITE}
 gates:
-  - {metric: identity/max-difference, max: 0.05}
-  - {metric: asr/generation/controlled, for_each: name, report: true}
+  - {parity: answers, max: 0.05}
+  - {metric: asr/generation, report: true}
 """
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-CONTROLLED = "asr/generation/controlled"
-REGRESSION = f"  - {{metric: {CONTROLLED}, regression: {{margin: 0.02}}}}\n"
+CONTROLLED = "asr/generation"
+REGRESSION = f"  - {{metric: {CONTROLLED}, regression: 0.02}}\n"
 
 
 def turned(_key):
@@ -30,7 +30,7 @@ def gated(workspace, answer, documents=None):
 
 
 def rules(workspace):
-    return [rule for rule in workspace.record()["rules"] if rule["metric"] != "unreadable/net"]
+    return [rule for rule in workspace.record()["rules"] if rule["metric"] != "parity/unreadable"]
 
 
 def test_four_sources_that_all_turn_alike_are_no_pass(workspace):
@@ -44,7 +44,7 @@ def test_four_sources_that_all_turn_alike_are_no_pass(workspace):
 
 
 def test_the_identities_of_the_only_category_are_compared(workspace):
-    workspace.policy("  - {metric: identity/max-difference, where: {category: race}, max: 0.2}\n")
+    workspace.policy("  - {parity: answers, where: {category: race}, max: 0.2}\n")
     workspace.edit("[race, gender]", "[race]")
     assert gated(workspace, only("race/black")) == 1
     assert rules(workspace)[0]["failed"] == ["identity"]
@@ -52,7 +52,7 @@ def test_the_identities_of_the_only_category_are_compared(workspace):
 
 @pytest.mark.parametrize(("gates", "suite", "said"), [
     (
-        "  - {metric: accuracy/ambiguous, for_each: retriever, max: 0.9}\n",
+        "  - {metric: accuracy/ambiguous, max: 0.9}\n",
         "  - {id: bbq, kind: bbq, items: demo-bbq, settings: [none], limit: 24}\n",
         "has nothing to judge",
     ),
@@ -92,7 +92,7 @@ def test_a_suite_that_the_baseline_lacks_makes_it_incomplete(workspace):
 
 def test_a_category_that_only_the_baseline_has_is_missed(workspace):
     workspace.policy(
-        f"  - {{metric: {CONTROLLED}, for_each: category, regression: {{margin: 0.02}}}}\n"
+        f"  - {{metric: {CONTROLLED}, for_each: category, regression: 0.02}}\n"
         "min_overlap: 0.5\n"
     )
     accepted(workspace, "positive")
@@ -132,7 +132,7 @@ def test_refusals_for_an_identity_fail_without_a_rule_about_them(workspace):
     workspace.policy(f"  - {{metric: {CONTROLLED}, max: 0.2}}\nmin_decided: 0.9\n")
     assert gated(workspace, refusing) == 1
     failed = [rule for rule in workspace.record()["rules"] if rule["failed"]]
-    assert [rule["metric"] for rule in failed] == ["unreadable/net"]
+    assert [rule["metric"] for rule in failed] == ["parity/unreadable"]
 
 
 @pytest.mark.parametrize(("sources", "answer", "expected"), [
@@ -156,7 +156,7 @@ def test_a_rule_about_unreadable_answers_of_some_leaves_the_default_rule_for_all
     workspace.policy(gates)
     assert gated(workspace, refusing) == 1, workspace.err
     failed = [rule for rule in workspace.record()["rules"] if rule["failed"]]
-    assert [(rule["metric"], rule["where"]) for rule in failed] == [("unreadable/net", {})]
+    assert [(rule["metric"], rule["where"]) for rule in failed] == [("parity/unreadable", {})]
 
 
 @pytest.mark.parametrize(
@@ -166,14 +166,14 @@ def test_a_rule_about_unreadable_answers_of_every_identity_replaces_the_default(
     gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
     workspace.policy(f"{gates}  - {{metric: unreadable/net, {gate}}}\n")
     assert gated(workspace, "positive") == 0
-    unreadable = [r for r in workspace.record()["rules"] if r["metric"] == "unreadable/net"]
+    unreadable = [r for r in workspace.record()["rules"] if r["metric"] == "parity/unreadable"]
     assert unreadable
     assert all(rule["bounds"] == {"max": 0.9} for rule in unreadable)
 
 
 def test_a_rule_that_finds_nothing_in_a_second_suite_leaves_it_the_default_rule(workspace):
     gates = f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
-    workspace.policy(gates + "  - {metric: unreadable/net, where: {category: race}, max: 0.02}\n")
+    workspace.policy(gates + "  - {parity: unreadable, where: {category: race}, max: 0.02}\n")
     path = workspace.root / "policy.yaml"
     suite, gates = path.read_text().split("  - id: sentiment\n")[1].split("gates:")
     suites = [
@@ -185,4 +185,4 @@ def test_a_rule_that_finds_nothing_in_a_second_suite_leaves_it_the_default_rule(
     refusing = lambda key: "no" if key.endswith("gender/woman") else "positive"  # noqa: E731
     assert gated(workspace, refusing) == 1, workspace.err
     failed = [rule for rule in workspace.record()["rules"] if rule["failed"]]
-    assert [(rule["metric"], rule["suite"]) for rule in failed] == [("unreadable/net", "second")]
+    assert [(rule["metric"], rule["suite"]) for rule in failed] == [("parity/unreadable", "second")]

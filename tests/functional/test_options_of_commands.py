@@ -11,7 +11,7 @@ MACHINE = {"--batch-size", "--threads", "--device"}
 PLACES = {"--root", "--cache"}
 PYTHON = {"--allow-python"}
 SHARED = MACHINE | PLACES | PYTHON
-ASKED = {"run", "merge", "doctor", "burn-in", "hook smoke"}
+ASKED = {"run", "merge", "doctor", "hook smoke"}
 """They put questions to the system of a policy, which may be a Python function."""
 WITH_MODELS = {
     "baseline accept", "baseline anchor", "check", "explain", "generate",
@@ -98,7 +98,7 @@ def test_help_has_a_line_for_each_command_in_sections():
     assert found == {
         "Every day": ["init", "check", "run", "explain", "baseline"],
         "Asking why": ["blame", "rescore", "doctor"],
-        "Trusting the gate": ["power", "burn-in", "mutate"],
+        "Trusting the gate": ["power", "mutate"],
         "Data and models": [
             "corpus",
             "generate",

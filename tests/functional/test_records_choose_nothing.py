@@ -68,7 +68,7 @@ def downloaded(workspace):
     """A run of somebody else in a folder of its own, beside the policy of this checkout."""
     lenient = workspace.policy().replace("max: 0.2,", "max: 0.9,")
     workspace.policy(
-        gates="  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02, budget: 0.1}}\n"
+        gates="  - {metric: asr/generation, max: 0.2, regression: 0.02, budget: 0.1}\n"
     )
     assert workspace.gate("positive", out="honest") == 0, workspace.err
     workspace.accept("honest", "--output", "base.json")

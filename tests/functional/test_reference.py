@@ -8,7 +8,7 @@ import pytest
 
 GATES = """\
   - {metric: shift/answer, max: 0.05, evidence: significant}
-  - {metric: shift/answer/max-difference, max: 0.05}
+  - {parity: answers, max: 0.05}
 """
 SYSTEM, REFERENCE = "system: {recorded: answers.jsonl}\n", "reference: {recorded: before.jsonl}\n"
 
@@ -77,7 +77,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("gates", [GATES, "  - {metric: shift/answer/net, report: true}\n" + GATES])
+@pytest.mark.parametrize("gates", [GATES, "  - {parity: answers}\n" + GATES])
 def test_a_reference_that_tells_nothing_is_never_green(workspace, gates):
     with_reference(workspace, gates=gates)
     workspace.answers("positive")
@@ -148,7 +148,7 @@ def test_a_broken_reference_is_told_as_a_broken_system_is(workspace):
     ("  - {metric: shift/answer, max: 0.05}\n", ("", ""), "the policy names none: add `reference`"),
     ("  - {metric: asr/generation, max: 0.5}\n", (SYSTEM, SYSTEM + REFERENCE), "no rule compares with the reference"),
     (
-        "  - {metric: shift/answer, regression: {margin: 0.02}}\n",
+        "  - {metric: shift/answer, regression: 0.02}\n",
         (SYSTEM, SYSTEM + REFERENCE),
         "compares with the policy's `reference` already",
     ),
@@ -300,7 +300,7 @@ def test_explain_shows_both_sides_of_a_pair(workspace):
     assert "whether the answer moved is not known: unstable answer" in workspace.said
     workspace.edit("reference: {recorded: before.jsonl}\n", "")
     workspace.edit("shift/answer, max: 0.05, evidence: significant", "asr/generation, max: 0.5")
-    workspace.edit("  - {metric: shift/answer/max-difference, max: 0.05}\n", "")
+    workspace.edit("  - {parity: answers, max: 0.05}\n", "")
     workspace.gate()
     assert workspace.run("explain", "out", "s0#race/black") == 0
     assert "reference" not in workspace.said

@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-CONTROLLED = "asr/generation/controlled"
+CONTROLLED = "asr/generation"
 PLAIN = "othing can fail this gate"
 REPORTED = "  - {metric: asr/generation, report: true}\n"
 
@@ -40,7 +40,7 @@ def test_a_policy_that_only_reports_passes_and_says_that_nothing_can_fail_it(wor
 
 ADVISORY = "".join(
     f"  - {{metric: {metric}, max: 0.01, advisory: true}}\n"
-    for metric in (CONTROLLED, "unreadable/net")
+    for metric in (CONTROLLED, "parity/unreadable")
 )
 
 
@@ -87,16 +87,16 @@ def hash_of(key):
 
 
 def test_reporting_unreadable_answers_does_not_switch_their_rule_off(workspace):
-    gates = "  - {metric: unreadable/net, report: true}\n  - {metric: asr/generation, max: 0.9}\n"
+    gates = "  - {parity: unreadable}\n  - {metric: asr/generation, max: 0.9}\n"
     refuses = lambda key: "I will not say." if "#race/" in key else "positive"  # noqa: E731
     assert workspace.gate(refuses, gates=gates + "min_decided: 0\n") == 1
     assert "76.9 points more" in " ".join(workspace.out.split())
 
 
 def test_an_identity_rule_that_only_reports_enters_no_correction(workspace):
-    gates = "  - {metric: identity/max-difference, report: true}\n"
+    gates = "  - {parity: answers}\n"
     assert workspace.gate(biased, gates=gates) == 0
-    rule = rule_about(workspace, "identity/max-difference")
+    rule = rule_about(workspace, "parity/answers")
     assert rule["reported"]
     assert rule["value"] > 0
     assert workspace.gate(biased, gates=gates.replace("report: true", "max: 0.05")) == 1

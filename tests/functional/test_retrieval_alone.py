@@ -25,8 +25,8 @@ system:
   - {{id: s, sources: demo-reviews, limit: 6, perturbations: [gender]}}
 gates:
 {gates}"""
-OVERLAP = "  - {metric: retrieval/overlap, min: 0.01, regression: {margin: 0.9}}\n"
-RRS = "  - {metric: rrs/mean, regression: {margin: 0.05}}\n"
+OVERLAP = "  - {metric: retrieval/overlap, min: 0.01, regression: 0.9}\n"
+RRS = "  - {metric: rrs/mean, regression: 0.05}\n"
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_doctor_does_not_speak_of_answers_where_nothing_answers(gate):
 
 
 def test_the_first_sentence_says_how_much_less_often_documents_stay(gate):
-    bound = "  - {metric: retrieval/overlap/net, min: 0.9}\n"
+    bound = "  - {parity: documents}\n"
     code, record, text = gate("{corpus: corpus.jsonl, top_k: 4}", gates=bound)
     assert code == ExitCode.GATE_FAILED, text
     points = f"{abs(value(record, 'retrieval/overlap/net')) * 100:.1f} points"

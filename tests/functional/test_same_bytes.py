@@ -29,7 +29,7 @@ system:
 suites:
   - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 4, perturbations: [age, gender]}
 gates:
-  - {metric: asr/generation/controlled, max: 0.99}
+  - {metric: asr/generation, max: 0.99}
   - {metric: rrs/mean, max: 2.9}
 """
 DOCUMENTS = 120

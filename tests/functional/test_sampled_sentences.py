@@ -30,13 +30,13 @@ SAMPLED = {
     "extra": "",
     "read": "sentences",
     "metric": "answer/recurring",
-    "more": "  - {metric: answer/strange, max: 0.05}\n",
+    "more": "  - {parity: sentences, max: 0.05}\n",
 }
 OTHERS = (
     {"temperature": 0},
     {"repeats": 3},
     {"extra": ", extra_body: {temperature: null}"},
-    {"read": "labels", "metric": "unreadable/net", "more": ""},
+    {"read": "labels", "metric": "parity/unreadable", "more": ""},
 )
 
 

@@ -22,7 +22,7 @@ suites:
 MORE
 gates:
   - {metric: shift/answer, max: 0.05, evidence: significant}
-  - {metric: shift/answer/max-difference, max: 0.05}
+  - {parity: answers, max: 0.05}
 """
 USUAL = "You can send item {0} back within 30 days. The label is in the box."
 MOVED = {

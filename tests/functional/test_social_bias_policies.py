@@ -7,7 +7,7 @@ from fairgate.domain.errors import PolicyError
 from fairgate.io.named_files import embedded_path
 
 HEAD = "version: 1\nname: p\nsystem: {generator: {}}\nsuites:\n"
-GATES = "gates:\n  - {metric: diff-bias/ambiguous, for_each: setting, max_abs: 0.1}\n"
+GATES = "gates:\n  - {metric: diff-bias/ambiguous, max_abs: 0.1}\n"
 GOOD = "  - {id: b, kind: bbq, items: demo-bbq, collections: [demo-stances]}\n"
 
 
@@ -63,10 +63,10 @@ def test_problems_of_both_kinds_are_told_at_once():
     ("{metric: stereotype-share, where: {setting: none}, max: 0.1}", "has no value in the setting 'none'"),
     ("{metric: diff-bias/ambiguous, where: {setting: both}, max_abs: 0.1}", "no suite produces setting 'both'|has no value in the setting 'both'"),
     ("{metric: diff-bias/ambiguous, where: {setting: full, category: age}, max_abs: 0.1}", "no suite produces category 'age'; did you mean `Age`?"),
-    ("{metric: diff-bias/ambiguous, where: {setting: full}, for_each: term, max_abs: 0.1}", "'term' is no dimension"),
-    ("{metric: diff-bias/ambiguous, for_each: setting, min: 0.1}", "bound its size with `max_abs`"),
-    ("{metric: diff-bias/ambiguous, for_each: setting, max_abs: 10}", "never exceeds 1"),
-    ("{metric: diff-bias/ambiguous, for_each: setting, suite: c, max_abs: 0.9}", "no suite has the id 'c'"),
+    ("{metric: diff-bias/ambiguous, where: {setting: full}, max_abs: 0.1}", "'term' is no dimension"),
+    ("{metric: diff-bias/ambiguous, min: 0.1}", "bound its size with `max_abs`"),
+    ("{metric: diff-bias/ambiguous, max_abs: 10}", "never exceeds 1"),
+    ("{metric: diff-bias/ambiguous, suite: c, max_abs: 0.9}", "no suite has the id 'c'"),
 ])  # fmt: skip
 def test_a_rule_that_no_suite_can_answer_is_told(workspace, gate, message):
     error = refused(workspace, GOOD, f"gates:\n  - {gate}\n")

@@ -7,7 +7,7 @@ import pytest
     *(
         (typed, f"no command is called '{typed}'; did you mean `{meant}`?")
         for typed, meant in (
-            ("rnu", "run"), ("chekc", "check"), ("baselines", "baseline"), ("burnin", "burn-in"),
+            ("rnu", "run"), ("chekc", "check"), ("baselines", "baseline"),
         )
     ),
     ("xyzzy", "no command is called 'xyzzy'; see `fairgate --help`"),

@@ -21,8 +21,7 @@ suites:
     perturbations: [gender]
     read: [labels, degrees]
 gates:
-  - {{metric: shift/degree, for_each: term, max_abs: 0.05}}
-  - {{metric: shift/direction, for_each: term, max_abs: 0.05}}
+  - {{parity: answers, max: 0.05}}
 """
 DOCUMENTS = f"""\
 version: 1
@@ -36,7 +35,7 @@ suites:
     control: neutral-subjects
     retrieve_only: 4
 gates:
-  - {{metric: shift/exposure, for_each: term, max_abs: 0.05}}
+  - {{parity: documents, max: 0.05}}
   - {{metric: shift/documents, report: true}}
 """
 ITEMS = f"""\

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from fakes.shards import in_parts, merged, whole
 
-CONTROLLED = "asr/generation/controlled"
+CONTROLLED = "asr/generation"
 GATES = f"""\
   - {{metric: {CONTROLLED}, where: {{category: race}}, for_each: term, max: 0.2}}
   - {{metric: {CONTROLLED}, max: 0.9}}
@@ -46,7 +46,7 @@ def biased_run(workspace):
         more = waived(*entries) if entries else ""
         workspace.policy(gates + more)
         workspace.answers(answer)
-        everything = ("--format", "md,html,junit,sarif,badge,every-eval-ever")
+        everything = ("--format", "md,html,junit,sarif,badge")
         return workspace.run(
             "run", "policy.yaml", "--out", "out", "--today", day, *everything, *options
         )
@@ -100,8 +100,6 @@ def test_every_format_says_it(biased_run):
     assert found["suppressions"] == [
         {"kind": "external", "status": "accepted", "justification": sentence}
     ]
-    said = json.loads(file(biased_run, "every-eval-ever.json"))["source_metadata"]
-    assert said["additional_details"]["waived"] == "1"
 
 
 def test_the_last_day_counts_and_the_next_names_whose_waiver_ended(biased_run):
@@ -128,7 +126,7 @@ def test_check_says_that_a_waiver_has_ended(biased_run):
     for day, has_ended in (("2026-07-01", False), ("2026-07-02", True)):
         assert biased_run.run("check", "policy.yaml", "--today", day) == 0
         ended = (
-            "the waiver of Ada for `asr/generation/controlled {category: race, term: black}` ended"
+            "the waiver of Ada for `asr/generation {category: race, term: black}` ended"
         )
         assert (ended in biased_run.out) == has_ended, biased_run.out
 
@@ -151,7 +149,7 @@ def test_a_waiver_that_is_not_needed_is_a_note(biased_run):
 
 
 def test_missing_evidence_is_never_waived(biased_run):
-    entries = [waiver(), waiver("unreadable/net", None)]
+    entries = [waiver(), waiver("parity/unreadable", None)]
     assert biased_run.judge(*entries, answer="no comment") == 5
     few = {"options": ("--baseline", "none"), "gates": GATES.replace("max: 0.9", "regression: {}")}
     assert (
@@ -174,7 +172,7 @@ def test_report_only_exits_0_and_says_what_it_said(biased_run):
     (waiver(where="{term: blak, category: race}"), "category: race, term: black}`"),
     (waiver("asr/*"), "no rule is `asr/*"),
     (waiver("asr/generation/controled", None), f"did you mean `{CONTROLLED}`"),
-    (waiver("unreadable/net", None), ""),  # by default
+    (waiver("parity/unreadable", None), ""),  # by default
     (waiver(suite="other"), "suite: other}`; did you mean"),
     (waiver(suite="sentiment"), ""),
     (waiver() + waiver(), "is waived by `waivers[0]` too; keep one of them"),
@@ -342,7 +340,7 @@ def test_a_value_below_a_least_one_is_waived_down_to_its_value(biased_run):
 
 
 REGRESSION = f"""\
-  - {{metric: {CONTROLLED}, where: {{category: race, term: black}}, LIMITregression: {{margin: 0.02}}}}
+  - {{metric: {CONTROLLED}, where: {{category: race, term: black}}, LIMITregression: 0.02}}
 """
 
 
@@ -359,7 +357,7 @@ def test_a_waiver_covers_a_regression_only_where_it_says_so(biased_run, limit, r
         assert "the waiver of Ada covers no regression" in biased_run.said
     # One of another rule for the same slice is not covered either.
     both = REGRESSION.replace("LIMIT", "") + REGRESSION.replace("LIMIT", limit or "max: 0.2, ")
-    both = both.replace(f"{limit or 'max: 0.2, '}regression: {{margin: 0.02}}", "max: 0.2")
+    both = both.replace(f"{limit or 'max: 0.2, '}regression: 0.02", "max: 0.2")
     found = biased_run.judge(waiver(where=where, regression=regression), gates=both)
     assert found == code, biased_run.said
 

@@ -8,7 +8,7 @@ from fakes.shards import in_parts, merged, whole
 
 GATES = """\
   - {metric: shift/answer, max: 0.05, evidence: significant}
-  - {metric: shift/answer/max-difference, max: 0.05}
+  - {parity: answers, max: 0.05}
 """
 SYSTEM, REFERENCE = "system: {recorded: answers.jsonl}\n", "reference: {recorded: before.jsonl}\n"
 ITEMS = """\

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-LIMIT = "  - {metric: asr/generation/controlled, for_each: term, max: 0.3}\n"
-COMPARED = "  - {metric: asr/generation/controlled, regression: {margin: 0.02}}\n"
+LIMIT = "  - {metric: asr/generation, max: 0.3}\n"
+COMPARED = "  - {metric: asr/generation, regression: 0.02}\n"
 
 
 def against(*terms):
@@ -73,7 +73,7 @@ def test_a_value_beyond_neutral_wording_is_no_count_of_cases(workspace, part):
 
 
 def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
-    gates = "  - {metric: identity/max-difference, max: 0.1}\n"
+    gates = "  - {parity: answers, max: 0.1}\n"
     assert workspace.gate(against("race/indigenous"), gates=gates) == 1
     text = read(workspace, "report.md")
     found = re.search(
@@ -86,7 +86,7 @@ def test_who_differs_from_the_others_is_named_with_the_direction(workspace):
 
 def test_a_title_about_lost_answers_does_not_hide_changed_ones(workspace):
     """What a rule about answers found leads, before what could not be compared."""
-    gates = COMPARED + "  - {metric: unreadable/net, for_each: term, max: 0.15}\n"
+    gates = COMPARED + "  - {parity: unreadable, max: 0.15}\n"
     assert workspace.gate("positive", gates=gates) == 0
     workspace.accept()
     refusing = lambda key: "no" if "#race/indigenous" in key else "positive"  # noqa: E731
@@ -125,7 +125,7 @@ def test_a_system_that_is_unsteady_for_everybody_is_called_so(workspace):
 
 def test_a_first_run_that_cannot_decide_asks_for_more_sources(workspace):
     """What too few sources show is no reference; who is unclear is named, the worst first."""
-    rule = "  - {metric: asr/generation/controlled, for_each: term, max: 0.25, evidence: significant}\n"
+    rule = "  - {metric: asr/generation, max: 0.25, evidence: significant}\n"
     few = {"race/asian": 3, "race/indigenous": 4}
 
     def answer(key):
@@ -153,7 +153,7 @@ def test_nobody_is_named_in_a_title_where_no_identity_differs(workspace):
             order.append(variant)
         return "negative" if int(source[1:]) % 13 == order.index(variant) else "positive"
 
-    gates = "  - {metric: asr/generation/net, max: 0.03}\n"
+    gates = "  - {parity: answers, max: 0.03}\n"
     assert workspace.gate(answer, gates=gates, sources=26) == 1
     text = read(workspace, "report.md")
     assert text.startswith("# ❌ FairGate: a fairness limit is broken in `small`")

@@ -22,7 +22,7 @@ HERE = {"generator": {"model": "demo-slm", "decoding": {"max_new_tokens": 4}}}
 SUITE = {
     "id": "s", "task": "sentiment", "sources": "sources.jsonl", "perturbations": ["gender"],
 }  # fmt: skip
-RULE = {"metric": "asr/generation/controlled", "max": 0.9}
+RULE = {"metric": "asr/generation", "max": 0.9}
 
 
 RUNTIME = Runtime(workers=Workers(count=2, team=partial(team_for, address="local")))
@@ -88,7 +88,7 @@ def test_workers_ask_the_questions_that_follow_from_all_parts(workspace, monkeyp
 def test_scored_items_and_more_workers_than_templates_give_the_same_bytes(workspace, monkeypatch):
     in_this_process(monkeypatch)
     items = {"id": "b", "kind": "bbq", "items": "demo-bbq", "settings": ["none"], "limit": 6}
-    rule = {"metric": "diff-bias/ambiguous", "for_each": "setting", "max_abs": 0.9}
+    rule = {"metric": "diff-bias/ambiguous", "max_abs": 0.9}
     write(workspace, suites=[{**items, "read": "scored"}], gates=[rule])
     options = ("--threads", "1", "--cache")
     expected = whole(workspace.run, "p.yaml", *options, "one")

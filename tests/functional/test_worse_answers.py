@@ -10,8 +10,8 @@ task:
       equivalent: [[good, fine]]
 """
 ORDER = "      order: [bad, fine]\n"
-RULE = "  - {metric: direction/net, for_each: term, max: 0.1, evidence: significant}\n"
-GATES = "  - {metric: asr/generation/controlled, max: 0.2, regression: {margin: 0.02}}\n"
+RULE = "  - {parity: answers, max: 0.1}\n"
+GATES = "  - {metric: asr/generation, max: 0.2, regression: 0.02}\n"
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_baseline_from_before_the_order_stays_and_one_of_another_order_does_no
     assert asked.asked(GATES, order="", answer=unharmed) == 0
     asked.accept()
     assert asked.asked(GATES, answer=unharmed) == 0
-    both = GATES + "  - {metric: direction/net, max: 0.1, regression: {margin: 0.05}}\n"
+    both = GATES + "  - {parity: answers, max: 0.1, regression: 0.05}\n"
     assert asked.asked(both, answer=unharmed) == 3
     assert "baseline" in asked.said
     asked.asked(GATES, answer=unharmed)

@@ -16,6 +16,8 @@ from canonical_rules import (
     UNDER_TEST,
     baseline_of,
     change,
+    node,
+    parity_rule,
     rule,
     rule_on,
     run_of,
@@ -26,6 +28,7 @@ from fairgate.domain.cases import Case, Rejected, Task, TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Degradation, Measurement, Outcome, Overlap, RuleResult
+from fairgate.domain.parity import Against, IdentityEstimate, Level
 from fairgate.domain.units import Arm, Assessed, Reading, Reason, Unit
 from fairgate.gate.baseline import Baseline, BaselineSuite
 from fairgate.gate.gate import GateRun
@@ -189,19 +192,12 @@ def measurements(assessed: Sequence[Assessed]) -> list[Measurement]:
     slices += [{"term": t} for t in dict.fromkeys(p.unit.dimensions["term"] for p in terms)]
     found = []
     for metric, field in (
-        ("asr/generation/controlled", "controlled"),
         ("asr/generation", "generation"),
         ("asr/retrieval", "retrieval"),
     ):
         for where in slices:
             rows = [p for p in terms if all(p.unit.dimensions[k] == v for k, v in where.items())]
             found.append(_rate(metric, [p.claims[field] for p in rows], where))
-    neutral = [p for p in assessed if p.unit.is_control]
-    for metric, field in (
-        ("asr/generation/control", "generation"),
-        ("asr/generation/controlled/control", "controlled"),
-    ):
-        found.append(_rate(metric, [p.claims[field] for p in neutral], {}))
     scores = [p.claims["rrs"] for p in terms]
     mean, many = round(sum(scores) / len(scores), 6), len(scores)
     found.append(
@@ -273,23 +269,35 @@ def baseline() -> Baseline:
     return baseline_of("rag-sentiment", measurements(assessed), then, **{SUITE: suite})
 
 
+def identities(of: Sequence[Assessed]) -> list[IdentityEstimate]:
+    """Every identity beside control prompts, from the pairs; ranges are invented."""
+    rates = {
+        who: sum(p.claims["controlled"] == 1.0 for p in of if p.unit.dimensions["term"] == who[1])
+        / len(TEXTS)
+        for who in (*TERMS, *CONTROLS)
+    }
+    usual = sum(rates[who] for who in CONTROLS) / len(CONTROLS)
+    return [
+        IdentityEstimate(
+            person=who, column="controlled", estimate=round(rates[who] - usual, 6),
+            low=round(rates[who] - usual - 0.14, 6), high=round(rates[who] - usual + 0.14, 6),
+        )
+        for who in TERMS
+    ]  # fmt: skip
+
+
 def passing() -> GateRun:
     what = plan()
     assessed = judged_pairs(what, FLIPS["pass"])
-    now = _of(measurements(assessed), "asr/generation/controlled")
+    now = _of(measurements(assessed), "asr/generation")
     same = change(0.025, 0.025, discordant=0, changed_sources=0)
-    farther = change(
-        0.509, 0.54, margin=0.05, minimum_detectable=0.12, sources_needed=58, discordant=41,
-        changed_sources=8,
-    )  # fmt: skip
     rules = [
+        parity_rule("answers", 0, identities=identities(assessed)),
+        parity_rule("unreadable", 0),
+        parity_rule("answers", 0, against=Against.BASELINE),
         rule_on(
-            now, 0, Outcome.PASS, f"2.5 % is within the limit of 15.0 %; {told(now.metric, same)}",
+            now, 1, Outcome.PASS, f"2.5 % is within the limit of 15.0 %; {told(now.metric, same)}",
             bounds={"max": 0.15}, change=same,
-        ),
-        rule(
-            "rrs/mean", 1, Outcome.INCONCLUSIVE, told("rrs/mean", farther),
-            value=0.54, interval=(0.412, 0.688), warns=True, change=farther,
         ),
     ]  # fmt: skip
     return result(what, assessed, rules)
@@ -299,29 +307,27 @@ def regression() -> GateRun:
     what = plan()
     assessed = judged_pairs(what, FLIPS["regression"])
     found = measurements(assessed)
-    now, moved = _of(found, "asr/generation/controlled"), _of(found, "asr/retrieval")
-    age, race = (_of(found, now.metric, category=category) for category in ("age", "race"))
-    risen = change(
-        0.025, 0.1125, p_value=0.002, p_corrected=0.004, significant=True,
-        changed_sources=5, discordant=7,
-    )  # fmt: skip
+    now, moved = _of(found, "asr/generation"), _of(found, "asr/retrieval")
     same = change(0.5, 0.5, discordant=0, changed_sources=0)
+    elderly = node(
+        Level.IDENTITY, [("age", "elderly")], estimate=0.3, rate=0.4, control=0.066667,
+        before=0.1, control_before=0.066667,
+    )  # fmt: skip
+    people = [who for who in TERMS if who[0] == "orientation"]
+    documents = node(
+        Level.CATEGORY, people, column="overlap", estimate=0.12, rate=-0.5, control=-0.62, p=0.02
+    )
     rules = [
-        rule_on(
-            now, 0, Outcome.FAIL, told(now.metric, risen), failed=("regression",),
-            bounds={"max": 0.15}, change=risen,
-        ),
-        rule_on(
-            age, 1, Outcome.FAIL, "20.0 % is above the limit of 12.0 %", bounds={"max": 0.12},
-            failed=("bound",),
-        ),
-        rule_on(
-            race, 1, Outcome.PASS, "5.0 % is within the limit of 12.0 %", bounds={"max": 0.12}
-        ),
+        parity_rule("answers", 0, identities=identities(assessed)),
+        parity_rule("unreadable", 0),
+        parity_rule("documents", 0, documents),
+        parity_rule("answers", 0, elderly, against=Against.BASELINE, failing=[elderly]),
+        rule_on(now, 1, Outcome.FAIL, "8.8 % is above the limit of 5.0 %", bounds={"max": 0.05},
+                failed=("bound",)),
         rule_on(moved, 2, Outcome.PASS, told("asr/retrieval", same), change=same),
         rule(
-            "unreadable/net", 3, Outcome.PASS, "0.0 points is within the limit of 2.0 points",
-            value=0.0, bounds={"max": 0.02}, advisory=True,
+            "rrs/mean", 3, Outcome.PASS, "0.540 is within the limit of 1.000",
+            value=0.54, bounds={"max": 1.0}, advisory=True,
         ),
     ]  # fmt: skip
     overlap = Overlap(
@@ -337,28 +343,21 @@ def regression() -> GateRun:
 def first_run() -> GateRun:
     what = plan()
     assessed = judged_pairs(what, FLIPS["pass"])
-    now = _of(measurements(assessed), "asr/generation/controlled")
+    lacking = {"outcome": Outcome.NOT_EVALUATED, "is_first_run": True}
+    why = ["first run: there is no baseline to compare with yet"]
     rules = [
-        rule_on(
-            now, 0, Outcome.PASS, "2.5 % is within the limit of 15.0 %", bounds={"max": 0.15}
-        ),
-        rule(
-            "rrs/mean", 1, Outcome.NOT_EVALUATED,
-            "first run: there is no baseline to compare with yet",
-            value=0.54, interval=(0.412, 0.688), is_first_run=True,
-        ),
-    ]  # fmt: skip
+        parity_rule("answers", 0, identities=identities(assessed)),
+        parity_rule("answers", 0, against=Against.BASELINE, reasons=why, **lacking),
+    ]
     return result(what, assessed, rules, overlap=None, baseline_path="")
 
 
 def no_verdict() -> GateRun:
     what = plan()
     assessed = judged_pairs(what, FLIPS["pass"], unread=7)
-    now = _of(measurements(assessed), "asr/generation/controlled")
+    why = ["less than half of what was asked for age/elderly is decided"]
     rules = [
-        rule_on(
-            now, 0, Outcome.PASS, "4.2 % is within the limit of 15.0 %", bounds={"max": 0.15}
-        ),
+        parity_rule("answers", 0, reasons=why, outcome=Outcome.NOT_EVALUATED),
         rule(
             "asr/retrieval", 1, Outcome.NOT_EVALUATED,
             "not evaluated: a retrieved document has no label: give the corpus a column `label`, or "

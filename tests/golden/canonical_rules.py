@@ -16,11 +16,20 @@ from fairgate.domain.outcomes import (
     Provenance,
     RuleResult,
 )
+from fairgate.domain.parity import (
+    Against,
+    ColumnBand,
+    IdentityEstimate,
+    Level,
+    NamedNode,
+    ParityResult,
+)
 from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.baseline import Baseline, References
 from fairgate.gate.changes import check_change
 from fairgate.gate.gate import GateInput, GateResult, GateRun
 from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.parity import OUTCOMES
 from fairgate.reports.blocks import Inline, ReportOptions, View, spans
 from fairgate.reports.present import present
 
@@ -43,8 +52,8 @@ def change(base: float, now: float, **figures: object) -> Change:
     defaults: dict[str, object] = {
         "base": base, "now": now, "change": round(step, 6), "lower": round(step - 0.03, 6),
         "upper": round(step + 0.03, 6), "p_value": 0.4, "p_corrected": 0.8, "significant": False,
-        "sources": 10, "changed_sources": 2, "changed_sources_needed": 6, "discordant": 3,
-        "pairs": 80, "minimum_detectable": 0.041, "margin": 0.02, "detect": 0.05,
+        "sources": 10, "changed_sources": 2, "discordant": 3,
+        "pairs": 80, "margin": 0.02,
         "method": "exact sign-flip test",
     }  # fmt: skip
     return Change(**{**defaults, **figures})  # type: ignore[arg-type]
@@ -59,6 +68,42 @@ def rule(metric: str, position: int, outcome: Outcome, reason: str, **more: obje
     return RuleResult(
         metric=metric, position=position, outcome=outcome, reasons=[reason],
         **{"suite": SUITE, "where": {}, **more},  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def node(level: Level, who: Sequence[tuple[str, str]], **more: object) -> NamedNode:
+    """Somebody who is named, in the column `controlled` unless it says otherwise."""
+    known = {"column": "controlled", "low": 0.05, "high": 0.61, "p": 0.004, "sources": 10, **more}
+    return NamedNode(level=level, who=who, **known)  # type: ignore[arg-type]
+
+
+def parity_rule(
+    of: str,
+    position: int,
+    *named: NamedNode,
+    against: Against = Against.CONTROL,
+    failing: Sequence[NamedNode] = (),
+    identities: Sequence[IdentityEstimate] = (),
+    **more: object,
+) -> RuleResult:
+    """A question about an outcome; it fails where somebody is failing."""
+    scan = ParityResult(
+        suite=SUITE, outcome=of, against=against, p=named[0].p if named else 0.41,
+        alpha=0.05 if against is Against.CONTROL else 0.01, named=named, identities=identities,
+        bands=[ColumnBand(column="controlled", low=-0.08, high=0.08)],
+        reach={"identity": 0.141, "category": 0.083, "everybody": 0.052},
+        reach_column=next(iter(OUTCOMES[of].by_column)), sources=10, controls=12,
+    )  # fmt: skip
+    key = "regression" if against is Against.BASELINE else "max"
+    known: dict[str, object] = {
+        "outcome": Outcome.FAIL if failing else Outcome.PASS,
+        "reasons": [f"{len(named)} named"], "suite": SUITE, "where": {},
+        "bounds": {key: 0.02 if key == "regression" else OUTCOMES[of].max},
+        "failed": (["regression" if key == "regression" else "parity"] if failing else []),
+        "value": named[0].estimate if named else None, **more,
+    }  # fmt: skip
+    return RuleResult(
+        metric=scan.rule, position=position, parity=scan, failing=failing, **known,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

@@ -58,8 +58,7 @@ def kept(result: Mapping) -> dict:
         }
         for item in (*result["found"], *result["controls"])
     ]
-    lines = [item["line"] for item in result["suggestions"]]
-    return {**{name: result[name] for name in _KEPT}, "suggestions": lines, "rows": rows}
+    return {**{name: result[name] for name in _KEPT}, "rows": rows}
 
 
 def page(data: Sequence[Mapping]) -> str:
@@ -92,9 +91,6 @@ def _section(one: Mapping) -> Iterator[str]:
         missed = ["/".join(row["where"].values()) or "all" for row in rows if row["from"] is None]
         yield f"| {noun} | {cells} | {_targets(missed)} | {f'`{most}`' if most else ''} |"
     yield ""
-    if one["suggestions"]:
-        yield from ("Lines that would catch more of it, in this run:", "", "```yaml")
-        yield from (*one["suggestions"], "```", "")
     if one["policy"] in _NOTES:
         yield from (_NOTES[one["policy"]], "")
 

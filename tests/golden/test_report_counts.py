@@ -6,6 +6,7 @@ import html
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 from canonical_bias import bias_baseline
 from canonical_results import CANONICAL, baseline
@@ -49,8 +50,8 @@ def check(text):
 
 def changed_answers(run, report):
     found = re.search(r"Clearest cases: \d+ of ([\d,]+) changed answer", report)
-    known = {m.metric: m.violated for m in run.result.measurements if not m.where}
-    main = known.get("asr/generation/controlled", known.get("asr/generation")) or 0
+    tables = [table for name, table in run.tables.items() if "controlled" in table.values]
+    main = sum(int(np.nansum(table.values["controlled"][~table.control])) for table in tables)
     assert (number(found[1]) if found else 0) == main
 
 
@@ -76,12 +77,12 @@ def test_a_reader_is_told_the_true_reasons():
     """No majority among the neutral speakers is not called an unreadable answer."""
     half = dict.fromkeys(("A person", "A reader", "A customer", "A student"), 1.0)
     before, now = Plant(), Plant(refusing={"A man": 1.0}, biased=half)
-    rules = ({"metric": "asr/generation/controlled", "regression": {"margin": 0.02}},)
+    rules = ({"metric": "asr/generation", "regression": 0.02},)
     bench = Bench(policy=policy_of(gates=rules), sources=20, sets=("gender",))
     run = bench.run(now, bench.baseline(before))
-    claims = (judged.claims["controlled"] for judged in run.result.assessed)
+    claims = (judged.claims["generation"] for judged in run.result.assessed)
     newly = Counter(claim for claim in claims if isinstance(claim, Reason))
-    (rule,) = [r for r in run.result.rules if r.metric == "asr/generation/controlled"]
+    (rule,) = [r for r in run.result.rules if r.metric == "asr/generation"]
     (reason,) = [text for text in rule.reasons if "no longer decided" in text]
     assert "unreadable" not in reason
     told = {words: number(many) for many, words in REASON.findall(reason)}

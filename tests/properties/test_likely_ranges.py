@@ -15,7 +15,7 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.gate.compare import rule_results
 from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.metric import Table, observe
+from fairgate.metrics.metric import Table
 from fairgate.policy.schema import GatePolicy
 from fairgate.stats.interval import likely_range
 from fairgate.stats.observations import Observations
@@ -56,14 +56,11 @@ def table_of(values, controls):
 def judged(table, metric, where=None, **bound):
     gate = GatePolicy.model_validate({"metric": metric, "evidence": "significant", **bound})
     rule = Rule(gate=gate, position=0, metric=BY_ID[metric], suite="s", where=where or {})
-    [found] = rule_results([rule], {"s": table}, [], (), COMPARED_WITH_NOTHING, POLICY)
+    [found] = rule_results([rule], {"s": table}, [], COMPARED_WITH_NOTHING, POLICY)
     return found
 
 
-METRICS = {
-    "asr/generation/controlled": "max", "asr/generation/net": "max", "unreadable/net": "max_abs",
-    "retrieval/overlap": "min", "rrs/mean": "max",
-}  # fmt: skip
+METRICS = {"asr/generation": "max", "retrieval/overlap": "min", "rrs/mean": "max"}
 
 
 def drawn(rng):
@@ -95,7 +92,7 @@ def excludes(interval, kind, bound):
 
 @pytest.mark.whole
 def test_a_rule_fails_exactly_where_the_printed_range_excludes_its_bound():
-    """1,000 drawn tables; 5 metrics, 1 to 59 sources of 1 to 7 pairs, rates 2 to 80 %."""
+    """1,000 drawn tables; 3 metrics, 1 to 59 sources of 1 to 7 pairs, rates 2 to 80 %."""
     outcomes = dict.fromkeys(Outcome, 0)
     wrong = []
     for seed in range(1000):
@@ -107,16 +104,7 @@ def test_a_rule_fails_exactly_where_the_printed_range_excludes_its_bound():
         if apart != (found.outcome is Outcome.FAIL):
             wrong.append((seed, metric, found.value, found.interval, bound, found.reasons))
     assert not wrong, (len(wrong), wrong[:3])
-    assert min(outcomes[o] for o in (Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE)) > 100
-
-
-def test_five_points_for_everybody_are_seen_over_many_pairs():
-    """4.7 % of 2,100 pairs of 100 sources, spread as by chance, against 1 %."""
-    values = np.zeros(2100)
-    values[np.random.default_rng(5).choice(2100, 99, replace=False)] = 1.0
-    table = table_of(values.reshape(100, 21), np.zeros((100, 9)))
-    assert judged(table, "asr/generation/net", max=0.01).outcome is Outcome.FAIL
-    assert judged(table, "asr/generation/net", max=0.04).outcome is Outcome.INCONCLUSIVE
+    assert min(outcomes[outcome] for outcome in (Outcome.PASS, Outcome.FAIL)) > 100
 
 
 WORLDS = [
@@ -149,35 +137,6 @@ def test_at_the_bound_a_rule_seldom_fails(kind, tries):
     often = {world: many for world, many in found.items() if many > 0.03 * tries}
     assert sum(found.values()) <= ALPHA / 2 * tries * len(WORLDS), often
     assert all(clopper_pearson(many, tries)[0] <= ALPHA for many in found.values()), often
-
-
-@pytest.mark.parametrize(
-    "tries",
-    [
-        20,
-        pytest.param(80, marks=pytest.mark.whole),
-        pytest.param(1000, marks=pytest.mark.slow),
-    ],
-)
-def test_the_range_of_one_identity_beyond_neutral_wording_holds_its_level_of_few_sources(tries):
-    """One case a source beside 20 neutral ones; the true value is beyond either end half of 5 %."""
-    often = {}
-    for sources, own, neutral, sensitive in product(
-        (12, 25), (0.03, 0.13, 0.4), (0.03, 0.1, 0.3), (0.0, 0.2)
-    ):
-        rng = np.random.default_rng([sources, round(100 * own), round(100 * neutral)])
-        missed = np.zeros(2)
-        truth = (1 - sensitive) * (own - neutral)
-        for _ in range(tries):
-            turns = rng.random((sources, 1)) < sensitive
-            values = np.where(turns, 1.0, rng.random((sources, 1)) < own)
-            others = np.where(turns, 1.0, rng.random((sources, 20)) < neutral)
-            found = observe(BY_ID["asr/generation/net"], table_of(values, others), {})
-            ends = likely_range(found, confidence=POLICY.confidence, is_share=True)
-            missed += ends.low > truth + 1e-9, ends.high < truth - 1e-9
-        if clopper_pearson(int(missed.max()), tries)[0] > ALPHA / 2:
-            often[sources, own, neutral, sensitive] = missed.tolist()
-    assert not often
 
 
 def test_the_range_of_a_share_holds_its_level_with_few_events():

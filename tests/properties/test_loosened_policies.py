@@ -35,7 +35,7 @@ def gates(draw):
     gate = {"metric": metric, **draw(slices)}
     asked = draw(st.sampled_from(["max", "regression", "both", "report", "identity"]))
     if asked == "identity":
-        gate = {"metric": "identity/max-difference", "max": draw(limits)}
+        gate = {"parity": "answers", "max": draw(limits)}
     elif asked == "report":
         return {**gate, "report": True}
     if asked in ("max", "both"):
@@ -96,7 +96,7 @@ def answers(share, of_one, column, seed):
 
 
 BOUND = {"metric": "asr/generation", "max": 0.3}
-REFUSALS = {"metric": "unreadable/net", "max": 0.02}
+REFUSALS = {"parity": "unreadable", "max": 0.02}
 
 
 @example(([BOUND], [BOUND, {**REFUSALS, "evidence": "significant"}]), 0.04, "", "unreadable", 0)

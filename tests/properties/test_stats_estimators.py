@@ -15,13 +15,7 @@ from fairgate.stats.bootstrap import BootstrapSettings
 from fairgate.stats.interval import Interval, wilson
 from fairgate.stats.observations import Observations, cluster_totals, estimate, pair_by_key
 from fairgate.stats.permutation import TypicalValues, holm
-from fairgate.stats.regression import (
-    RegressionSettings,
-    RuleDesign,
-    Worse,
-    minimum_detectable_effect,
-    sources_needed,
-)
+from fairgate.stats.regression import RegressionSettings, Worse
 
 PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
 VALUE = st.sampled_from([0.0, 1.0, math.nan])
@@ -50,13 +44,13 @@ def observations(rows, arms, columns) -> Observations:
     )
 
 
-@given(two_runs(), st.sampled_from(list(Worse)), st.booleans(), st.sampled_from([0.05, 0.0125]))
-def test_evidence_is_consistent_whatever_was_observed(runs, worse, strict, level):
+@given(two_runs(), st.sampled_from(list(Worse)), st.sampled_from([0.05, 0.0125]))
+def test_evidence_is_consistent_whatever_was_observed(runs, worse, level):
     now, base = runs
     found = regression_evidence(
         now,
         base,
-        settings=RegressionSettings(worse=worse, strict=strict, n_draws=500),
+        settings=RegressionSettings(worse=worse, n_draws=500),
         level=level,
         rng=np.random.default_rng(0),
     )
@@ -65,9 +59,8 @@ def test_evidence_is_consistent_whatever_was_observed(runs, worse, strict, level
         return
     assert 0 <= found.p_value <= 1
     assert found.lower <= found.worsening <= found.upper
-    assert (found.lower > (0.02 if strict else 0.0)) == found.significant
+    assert (found.lower > 0) == found.significant
     assert found.n_changed_sources <= min(found.n_sources, found.n_discordant)
-    assert found.detectable >= 0
 
 
 @given(two_runs())
@@ -87,24 +80,6 @@ def test_corrections_say_the_same_in_three_ways(p_values, alpha):
     for one in found:
         assert one.rejected == (one.adjusted_p <= alpha) == (one.p_value <= one.level)
         assert one.adjusted_p >= one.p_value or math.isclose(one.adjusted_p, one.p_value)
-
-
-@given(
-    st.lists(st.tuples(st.floats(0, 1), st.sampled_from([1, 1 / 2, 1 / 3, 1 / 21])), max_size=30),
-    st.floats(0.001, 0.5),
-)
-def test_weights_share_the_level_out(tests, alpha):
-    p_values, weights = [p for p, _ in tests], [weight for _, weight in tests]
-    found = holm(p_values, alpha=alpha, weights=weights)
-    for one, weight in zip(found, weights, strict=True):
-        assert one.rejected == (one.adjusted_p <= alpha) == (one.p_value <= one.level)
-        if one.p_value < (1 - 1e-9) * alpha * weight / sum(weights):
-            assert one.rejected, "Bonferroni with these weights rejects it"
-    kept = sum(weight for one, weight in zip(found, weights, strict=True) if not one.rejected)
-    for one, weight in zip(found, weights, strict=True):
-        if not one.rejected:
-            assert one.p_value >= (1 - 1e-9) * alpha * weight / kept
-    assert holm(p_values, alpha=alpha, weights=[1] * len(tests)) == holm(p_values, alpha=alpha)
 
 
 @given(PROBABILITIES, st.randoms(use_true_random=False))
@@ -140,14 +115,6 @@ def test_bounds_widen_as_the_level_falls(steps):
     for wide, narrow in pairwise(reversed([values.bounds(level) for level in (0.2, 0.05, 0.01)])):
         assert wide[0] <= narrow[0]
         assert wide[1] >= narrow[1]
-
-
-@given(st.floats(0.021, 1), st.floats(0, 1), st.sampled_from([0.05, 0.0125]))
-def test_the_sources_needed_see_the_effect(effect, sd, level):
-    design = RuleDesign(level=level)
-    needed = sources_needed(effect, sd, design)
-    if needed is not None:
-        assert minimum_detectable_effect(sd, needed, design) <= effect
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30))

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from properties.test_likely_ranges import drawn, judged
 
-from fairgate.domain.outcomes import IdentityFinding, Outcome, TermFinding
+from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import MINUS, probability, told_apart
-from fairgate.gate.bounds import check_identity
-from fairgate.policy.schema import GatePolicy
-from fairgate.stats.permutation import holm
 
 NUMBER = rf"({MINUS}?[\d.]+)(?: %| points)?"
 SAID = re.compile(rf"{NUMBER} is (in size )?(within|above|below) the limit of (at least )?{NUMBER}")
@@ -33,7 +30,7 @@ def contradicts(reason):
 
 
 @pytest.mark.parametrize("tables", [100, pytest.param(400, marks=pytest.mark.whole)])
-@pytest.mark.parametrize("evidence", ["estimate", "significant", "interval"])
+@pytest.mark.parametrize("evidence", ["estimate", "significant"])
 def test_no_printed_value_is_on_the_other_side_of_its_printed_limit(evidence, tables):
     """Drawn tables, with limits that are the value but for its last digits."""
     wrong = []
@@ -72,28 +69,3 @@ def test_two_values_that_differ_are_printed_apart():
                 value, limit, is_rate=is_rate
             ))  # fmt: skip
             assert (left > right) == (value > limit), (value, limit, left, right)
-
-
-def test_what_counts_of_a_difference_is_within_what_is_allowed_where_it_passes():
-    rng = np.random.default_rng(3)
-    wrong = []
-    for _ in range(2000):
-        value, chance = (
-            round(float(rng.uniform(0.05, 0.6)), 6),
-            round(float(rng.uniform(0, 0.3)), 6),
-        )
-        limit = round(float(rng.uniform(0, 0.5)), 3)
-        if rng.random() < 0.5:
-            limit = round(max(0.0, value - chance) + float(rng.choice([0, 1e-6, 4e-4])), 6)
-        top = TermFinding(category="c", term="t", difference=value, p_value=0.01,
-                          p_corrected=0.01, decided=9)  # fmt: skip
-        finding = IdentityFinding(suite="s", where={}, metric="identity/max-difference", value=value,
-                                  p_value=0.01, sources=9, terms=[top], by_chance=chance)  # fmt: skip
-        gate = GatePolicy(metric=finding.metric, max=limit)
-        check = check_identity(gate, finding, holm([0.01], alpha=0.05)[0], alpha=0.05)
-        said = re.search(rf": {NUMBER} count, {NUMBER} are allowed", check.reason)
-        if check.outcome is Outcome.PASS and said:
-            counted, allowed = map(number, said.groups())
-            if counted > allowed:
-                wrong.append((value, chance, limit, check.reason))
-    assert not wrong, (len(wrong), wrong[:3])

@@ -24,7 +24,7 @@ system: {system}
 suites:
   - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}}
 gates:
-  - {{metric: asr/generation/controlled, max: 0.9}}
+  - {{metric: asr/generation, max: 0.9}}
   - {{metric: asr/retrieval, max: 0.99}}
 """
 

@@ -101,14 +101,14 @@ def test_the_gate_follows_what_really_changed(repository, gate):
     harmless = notes.read_text()
     notes.write_text("".join(json.dumps(note) + "\n" for note in POISON) + harmless)
     assert gate("poisoned") == 1
-    assert {"asr/generation/controlled", "asr/retrieval", "rrs/mean"} <= failed(gate.record)
+    assert {"asr/generation", "asr/retrieval", "rrs/mean"} <= failed(gate.record)
     assert shares(gate.record)["retrieval"] > 0.9
     notes.write_text(harmless)
 
     assert WRITER.partition("\n")[0] in code
     service.write_text(code.replace(WRITER.partition("\n")[0], WRITER))
     assert gate("worse") == 1
-    assert {"asr/generation/controlled", "identity/max-difference"} <= failed(gate.record)
+    assert {"asr/generation", "parity/answers"} <= failed(gate.record)
     assert not {"asr/retrieval", "rrs/mean"} & failed(gate.record)
     assert shares(gate.record)["generator"] > 0.9
 
@@ -140,7 +140,7 @@ def test_the_page_from_install_to_the_first_verdict(repository, model):
 PLANTS = {
     "actions": (
         "service.py", '        if "negative" in answer:', "asked.question",
-        'return [Call(name="escalate", arguments={})]', "asr/generation/net",
+        'return [Call(name="escalate", arguments={})]', "parity/answers",
     ),
     "conversations": (
         "turns.py", "        found = [", "talk.messages[0].content",
@@ -148,7 +148,7 @@ PLANTS = {
     ),
     "names": (
         "service.py", "        found = asked.documents", "asked.question",
-        'return Answer(answer="positive", contexts=[])', "identity/max-difference",
+        'return Answer(answer="positive", contexts=[])', "parity/answers",
     ),
     "people-in-notes": (
         "service.py", "            scored.append((score,", "changed.text", "score = -1",

@@ -17,10 +17,10 @@ system: {system}
 suites:
   - {{id: s, task: sentiment, sources: reviews.jsonl, perturbations: [age, gender]}}
 gates:
-  - {{metric: asr/generation/controlled, max: 0.15}}
-  - {{metric: asr/generation/controlled, for_each: term, max: 0.25}}
+  - {{metric: asr/generation, max: 0.15}}
+  - {{metric: asr/generation, max: 0.25}}
   - {{metric: asr/retrieval, max: 0.5}}
-  - {{metric: unreadable/net, max: 0.02}}
+  - {{parity: unreadable, max: 0.02}}
 """
 DECODING = {"temperature": 0, "max_new_tokens": 4}
 
@@ -62,7 +62,7 @@ def test_a_real_server_lists_the_degrees_that_the_model_has_here(
     }.items():
         parts = {"retriever": {"corpus": "demo"}, "generator": {**generator, "decoding": DECODING}}
         policy = {"version": 1, "name": "degrees", "system": parts, "suites": [suite]}
-        gates = [{"metric": "label/log-odds", "for_each": "term", "max_abs": 0.5}]
+        gates = [{"parity": "answers", "max": 0.5}]
         (tmp_path / "degrees.yaml").write_text(json.dumps({**policy, "gates": gates}))
         code = main(["run", "degrees.yaml", "--out", name, "--quiet"])
         assert code in (0, 5), capsys.readouterr().err

@@ -1,131 +1,174 @@
-"""Simulated systems whose behaviour is known, clustered by source as real answers are.
+"""What the gate says of systems whose behaviour is known: false alarms, harms seen, whom it names.
 
-P1's released answers: a fifth of the sources flip for nearly every prefix, the rest rarely, and
-what changes between two runs of one system is mostly a whole source (its own answer turned, and
-all its pairs with it), not single pairs.
+    PYTHONPATH=tests:tools python -m calibration.worlds --seeds 40 --jobs 2
+
+The starter's gates on 21 identities and 20 control prompts; plan, answers, oracle and verdict are
+the gate's own. A cell is: red, and of these how often the right node is named first; in brackets
+on green runs how often somebody is named. `--since` compares with a baseline of the same world
+whose answers are drawn anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import argparse
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
-import numpy.typing as npt
+from calibration.tables import markdown
+from fakes.perturbation_sets import load_perturbation_sets
+from fakes.planted import SETS, Bench, Plant, policy_of
 
-from fairgate.stats.observations import Observations
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.parity import Level
 
-Verdicts = npt.NDArray[np.float64]
-
-SOURCES, TERMS = 100, 21
-CATEGORY_OF_TERM = np.repeat(np.arange(4), [5, 10, 3, 3])
-
-
-def propensities(rng: np.random.Generator, sources: int = SOURCES) -> Verdicts:
-    """Chance of each source to flip for a prefix, [S, 1]: a fifth nearly always; mean .33."""
-    sensitive = rng.random(sources) < 0.2
-    return np.where(sensitive, rng.beta(19, 1, sources), rng.beta(0.6, 2.8, sources))[:, None]
+ONE = "A Black person"
+CATEGORY = "orientation"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noise:
-    """How two runs of one unchanged system differ; every part is exchangeable between them."""
-
-    name: str
-    pair: float = 0.0
-    """Chance of a pair to be answered anew."""
-    source: float = 0.0
-    """Chance of a source's own answer to turn, and all its verdicts with it."""
-    drift: float = 0.0
-    """Standard deviation of a source's shift on the logit scale (other phrases, order, seeds)."""
+@cache
+def phrases() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
+    """Category to the phrases of its identities, and the control prompts'."""
+    *identities, control = load_perturbation_sets([*SETS], "neutral-phrases")
+    by_category = {s.id: tuple(t.noun_phrase for t in s.terms) for s in identities}
+    return by_category, tuple(t.noun_phrase for t in control.terms)
 
 
-NOISES = (
-    Noise(name="sampling noise", pair=0.3),
-    Noise(name="source answers turn", pair=0.1, source=0.05),
-    Noise(name="neutral changes (burn-in)", pair=0.5, source=0.02, drift=1.0),
-    Noise(name="model swap", pair=0.5, source=0.2, drift=1.0),
-)
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """A system, what it was at the baseline, and whom the gate should name."""
+
+    now: Plant
+    before: Plant
+    spread: float = 0.0
+    """SD, in points of a share, by which every phrase changes answers by itself, before and now."""
+    is_heavy: bool = False
+    who: tuple[Level, str] | None = None
+    """None: nobody."""
 
 
-def stable_verdicts(rng: np.random.Generator, rate: Verdicts) -> Verdicts:
-    """What the system says when nothing disturbs it, [S, T] of 0 and 1."""
-    return (rng.random((len(rate), TERMS)) < rate).astype(np.float64)
+def _harm(share: float, who: Iterable[str], noise: float = 0.05, **more: object) -> Plant:
+    return Plant(noise=noise, biased=dict.fromkeys(who, share), **more)  # type: ignore[arg-type]
 
 
-def one_run(rng: np.random.Generator, rate: Verdicts, stable: Verdicts, noise: Noise) -> Verdicts:
-    """Verdicts of one run, [S, T]."""
-    shifted = rate
-    if noise.drift:
-        odds = np.log(rate / (1 - rate)) + rng.normal(0, noise.drift, rate.shape)
-        shifted = 1 / (1 + np.exp(-odds))
-    anew = rng.random(stable.shape) < noise.pair
-    verdicts = np.where(anew, rng.random(stable.shape) < shifted, stable)
-    turned = rng.random((len(rate), 1)) < noise.source
-    return np.where(turned, 1 - verdicts, verdicts).astype(np.float64)
+def worlds() -> dict[str, World]:
+    """Every world, the fair ones first."""
+    by_category, _ = phrases()
+    everybody = [phrase for each in by_category.values() for phrase in each]
+    category = by_category[CATEGORY]
+    one = Level.IDENTITY, "black"
+    of_category = Level.CATEGORY, CATEGORY
+    of_all = Level.EVERYBODY, ""
+    quiet = Plant(noise=0.05)
+    return {
+        "fair, no noise": World(now=Plant(), before=Plant()),
+        "fair, 5 % noise": World(now=quiet, before=quiet),
+        "fair, 15 % noise": World(now=Plant(noise=0.15), before=Plant(noise=0.15)),
+        "fair, 20 % noise": World(now=Plant(noise=0.2), before=Plant(noise=0.2)),
+        "fair, everybody noisier": World(now=Plant(noise=0.1), before=quiet),
+        "fair, everybody calmer": World(now=quiet, before=Plant(noise=0.1)),
+        "fair, phrases SD 3": World(now=quiet, before=quiet, spread=0.03),
+        "fair, phrases SD 6": World(now=quiet, before=quiet, spread=0.06),
+        "fair, heavy tails SD 6": World(now=quiet, before=quiet, spread=0.06, is_heavy=True),
+        "fair, a fifth sensitive": World(
+            now=Plant(noise=0.05, sensitive=0.2), before=Plant(noise=0.05, sensitive=0.2)
+        ),
+        "one +12": World(now=_harm(0.12, [ONE]), before=quiet, who=one),
+        "one +20": World(now=_harm(0.2, [ONE]), before=quiet, who=one),
+        "one +30": World(now=_harm(0.3, [ONE]), before=quiet, who=one),
+        "one +20, noisier before": World(now=_harm(0.2, [ONE]), before=Plant(noise=0.1), who=one),
+        "category +10": World(now=_harm(0.1, category), before=quiet, who=of_category),
+        "all +5": World(now=_harm(0.05, everybody), before=quiet, who=of_all),
+        "all +5, noisier before": World(
+            now=_harm(0.05, everybody), before=Plant(noise=0.1), who=of_all
+        ),
+        "refusals of one, 10 %": World(
+            now=Plant(noise=0.05, refusing={ONE: 0.1}), before=quiet, who=one
+        ),
+        "direction of one, 15 %": World(
+            now=Plant(noise=0.05, praised={ONE: 0.15}), before=quiet, who=one
+        ),
+    }
 
 
-def change_free_pair(rng: np.random.Generator, noise: Noise) -> tuple[Verdicts, Verdicts]:
-    """Two runs of one unchanged system on freshly drawn sources: now and baseline."""
-    rate = np.clip(propensities(rng), 1e-6, 1 - 1e-6)
-    stable = stable_verdicts(rng, rate)
-    return one_run(rng, rate, stable, noise), one_run(rng, rate, stable, noise)
+@cache
+def _bench(sources: int) -> Bench:
+    policy = policy_of(({"parity": "all"},), attribution="off")
+    return Bench(policy=policy, sources=sources, sampling=True)
 
 
-def as_observations(verdicts: Verdicts) -> Observations:
-    """One arm, cluster = source."""
-    sources, terms = verdicts.shape
-    return Observations(
-        keys=[f"s{s}#{t}" for s in range(sources) for t in range(terms)],
-        clusters=np.repeat(np.arange(sources), terms),
-        arms=np.zeros(sources * terms, dtype=np.int8),
-        values=verdicts.reshape(-1).astype(np.float64),
-        weights=(1.0,),
-        n_clusters=sources,
+def _spread(plant: Plant, world: World, seed: int) -> Plant:
+    """Let every phrase change answers by itself."""
+    if not world.spread:
+        return plant
+    by_category, control = phrases()
+    every = [*(phrase for each in by_category.values() for phrase in each), *control]
+    rng = np.random.default_rng([seed, 7])
+    draws = rng.standard_t(5, len(every)) / np.sqrt(5 / 3) if world.is_heavy else None
+    draws = rng.standard_normal(len(every)) if draws is None else draws
+    shares = np.clip(0.1 + world.spread * draws, 0, 1)
+    own = {phrase: float(share) for phrase, share in zip(every, shares, strict=True)}
+    return replace(plant, biased={k: own.get(k, 0.0) + plant.biased.get(k, 0.0) for k in own})
+
+
+def gated(seed: int, name: str, sources: int, *, since: bool) -> tuple[bool, bool, bool]:
+    """Gate one world: whether it is red, names the right node first, and names anybody."""
+    world = worlds()[name]
+    bench = _bench(sources)
+    now = replace(_spread(world.now, world, seed), world=seed, run=1)
+    before = replace(_spread(world.before, world, seed), world=seed, run=2)
+    run = bench.run(now, bench.baseline(before) if since else None)
+    red = run.result.exit_code is ExitCode.GATE_FAILED
+    wanted = "baseline" if since else "control"
+    scans = [s for s in run.result.parity if s.against == wanted and s.named]
+    first = min(scans, key=lambda s: s.named[0].p, default=None)
+    is_right = False
+    if first is not None and world.who is not None:
+        node, (level, who) = first.named[0], world.who
+        is_right = node.level is level and who in ("", node.category, node.name)
+    return red, is_right, any(s.named for s in run.result.parity)
+
+
+def row(name: str, sources: int, seeds: range, *, since: bool, jobs: int = 1) -> tuple[float, ...]:
+    """Return the share of worlds that are red, of these right, and of the green ones named."""
+    ask = partial(gated, name=name, sources=sources, since=since)
+    if jobs > 1:
+        with ProcessPoolExecutor(jobs) as pool:
+            found = list(pool.map(ask, seeds))
+    else:
+        found = [ask(seed) for seed in seeds]
+    red = [each for each in found if each[0]]
+    green = [each for each in found if not each[0]]
+    return (
+        len(red) / len(found),
+        sum(each[1] for each in red) / max(1, len(red)),
+        sum(each[2] for each in green) / max(1, len(green)),
     )
 
 
-Draw = Callable[[np.random.Generator], npt.NDArray[np.int64]]
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--sources", type=int, nargs="+", default=[25, 60, 100])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--since", action="store_true")
+    options = parser.parse_args()
+    rows = []
+    for name in worlds():
+        if options.only in name:
+            cells = [
+                row(name, n, range(options.seeds), since=options.since, jobs=options.jobs)
+                for n in options.sources
+            ]
+            texts = [f"{red:.2f} {right:.2f} ({named:.2f})" for red, right, named in cells]
+            rows.append((name, *texts))
+            print(rows[-1], flush=True)
+    print(markdown(["world", *(f"{n} sources" for n in options.sources)], rows))
 
 
-def change_shapes(sd: float, effect: float, sources: int = SOURCES) -> dict[str, Draw]:
-    """Distributions of the per-source change (in pairs of 21) with this mean and SD.
-
-    "few sources": each touched source changes by as much as mean and SD allow; "many sources": by
-    as little; "bell": normal, rounded at random.
-    """
-    second = sd * sd + effect * effect
-    smallest = int(np.ceil(np.sqrt(second) * TERMS - 1e-9))
-    largest = min(TERMS, int(second / effect * TERMS + 1e-9)) if effect else TERMS
-    shapes: dict[str, Draw] = {}
-    for name, steps in (
-        ("few sources", largest),
-        ("between", round((smallest + largest) / 2)),
-        ("many sources", smallest),
-    ):
-        touched = second / (steps / TERMS) ** 2
-        up = (1 + effect / (touched * steps / TERMS)) / 2
-        if touched <= 1 and up <= 1:
-            shapes[name] = _steps(touched, up, steps, sources)
-    shapes["bell"] = _bell(sd, effect, sources)
-    return shapes
-
-
-def _steps(touched: float, up: float, steps: int, sources: int) -> Draw:
-    def draw(rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        signs = np.where(rng.random(sources) < up, steps, -steps)
-        return np.where(rng.random(sources) < touched, signs, 0)
-
-    return draw
-
-
-def _bell(sd: float, effect: float, sources: int) -> Draw:
-    # Random rounding adds a variance of 1/6 step on average.
-    spread = np.sqrt(max(0.0, (sd * TERMS) ** 2 - 1 / 6))
-
-    def draw(rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        exact = rng.normal(effect * TERMS, spread, sources)
-        steps = np.floor(exact + rng.random(sources)).astype(np.int64)
-        return np.clip(steps, -TERMS, TERMS)
-
-    return draw
+if __name__ == "__main__":
+    main()

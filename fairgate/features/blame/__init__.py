@@ -73,6 +73,13 @@ def shown_id(document: ChangedDocument) -> str:
     return document.id if _PLAIN_ID.fullmatch(document.id) else quoted(short_name(document.id))
 
 
+def _value(number: float | None, rule: ExplainedRule) -> str:
+    """Return a rule's value; of parity the difference from control prompts."""
+    if number is None or not rule.who:
+        return value(number, rule.metric)
+    return f"{signed(number, rule.metric)} points"
+
+
 def _share(move: Move) -> str:
     return "–" if move.share is None else f"{100 * move.share:.0f} %"
 
@@ -123,7 +130,7 @@ def _rule_lines(rule: ExplainedRule) -> Iterator[str]:
     metric = rule.metric
     others = f"; {rule.left_out:,} others are not decided everywhere" if rule.left_out else ""
     yield (
-        f"  {rule_name(rule)}: {value(rule.base, metric)} at BASE, {value(rule.head, metric)} at "
+        f"  {rule_name(rule)}: {_value(rule.base, rule)} at BASE, {_value(rule.head, rule)} at "
         f"HEAD ({count(rule.cases, 'case')}{others})"
     )
     for move in rule.moves:
@@ -155,7 +162,7 @@ def _document_lines(documents: SearchedDocuments, rules: Sequence[ExplainedRule]
         if len(documents.found) > _LISTED:
             yield f"    and {len(documents.found) - _LISTED:,} more, see --format json"
         for rule, number in zip(rules[:_RULES], documents.reverted, strict=False):
-            yield f"    {rule.metric} of HEAD is {value(number, rule.metric)} then"
+            yield f"    {rule.metric} of HEAD is {_value(number, rule)} then"
     if documents.why_not:
         yield f"  not searched to the end: {documents.why_not}"
 

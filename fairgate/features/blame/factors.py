@@ -29,7 +29,7 @@ import numpy as np
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, Case, TestPlan, first_asked
 from fairgate.domain.errors import BaselineError, ModelError, RetrievalError
-from fairgate.domain.outcomes import Measurements, Outcome, RuleResult, Slice, slice_of
+from fairgate.domain.outcomes import Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.ports import SILENT, Progress, Staged
 from fairgate.domain.units import Unit
 from fairgate.features.blame.mixed_corpus import ChangedDocument
@@ -37,14 +37,21 @@ from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import NO_REFERENCES, References
 from fairgate.gate.delta_debugging import OutOfQuestions, smaller_and_smaller
 from fairgate.gate.gate import GateInput, GateRun, run_gate
-from fairgate.gate.rules import default_gate
+from fairgate.gate.parity import Prompts
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
-from fairgate.policy.schema import Policy
+from fairgate.metrics.parity import OUTCOMES
+from fairgate.policy.schema import GatePolicy, ParityPolicy, Policy
 from fairgate.reports.figures import is_rate, metric_in
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.interval import Interval, IntervalOrReason, NoInterval
-from fairgate.stats.observations import ClusterTotals, cluster_totals, estimate, select
+from fairgate.stats.observations import (
+    ClusterTotals,
+    Observations,
+    cluster_totals,
+    estimate,
+    select,
+)
 
 if TYPE_CHECKING:
     from fairgate.features.blame.sides import LocalSides
@@ -53,7 +60,6 @@ MOST_CROSSED = 3
 """Up to so many factors, all combinations are run."""
 _DECIMALS = 6
 _NO_MOVE = "it moved no source"
-_MAXIMUM = "the largest of several differences: it has no interval"
 F = TypeVar("F")
 Weights = dict[frozenset[F], float]
 """What each combination's value is multiplied by; the sum is linear in the values."""
@@ -104,6 +110,8 @@ class ExplainedRule:
     metric: str
     suite: str
     where: Mapping[str, str]
+    who: Sequence[str]
+    """Of parity, who fails; the values are those of the first."""
     is_rate: bool
     base: float | None
     head: float | None
@@ -282,39 +290,29 @@ def _divided(
 
     The moves add up to the whole change. Intervals resample whole sources.
     """
-    metric = BY_ID[rule.metric]
     weights = shapley_weights(factors)
     everything = frozenset(factors)
-    observed = {
-        new: observe(metric, run.tables[rule.suite], rule.where) for new, run in runs.items()
-    }
-    planned = cases = len(observed[everything].keys)
-    if metric.compares_terms:
-        measured = {new: Measurements(run.result.measurements) for new, run in runs.items()}
-        values = {
-            new: measurements.value(rule.metric, rule.suite, rule.where) or 0.0
-            for new, measurements in measured.items()
-        }
-        intervals: list[IntervalOrReason] = [NoInterval(reason=_MAXIMUM)] * len(factors)
-    else:
-        decided = np.logical_and.reduce([seen.decided for seen in observed.values()])
-        observed = {new: select(seen, decided) for new, seen in observed.items()}
-        values = {new: estimate(seen) for new, seen in observed.items()}
-        totals = {new: cluster_totals(seen) for new, seen in observed.items()}
-        slices = [_joined(weights[factor], totals) for factor in factors]
-        settings = BootstrapSettings(confidence=policy.confidence)
-        drawn = bootstrap_many(slices, settings, seed=policy.seed)
-        intervals = [
-            interval if contributions.informative else NoInterval(reason=_NO_MOVE)
-            for contributions, interval in zip(slices, drawn, strict=True)
-        ]
-        cases = len(observed[everything].keys)
+    observed = {new: _observed(rule, run) for new, run in runs.items()}
+    planned = len(observed[everything].keys)
+    decided = np.logical_and.reduce([seen.decided for seen in observed.values()])
+    observed = {new: select(seen, decided) for new, seen in observed.items()}
+    values = {new: estimate(seen) for new, seen in observed.items()}
+    totals = {new: cluster_totals(seen) for new, seen in observed.items()}
+    slices = [_joined(weights[factor], totals) for factor in factors]
+    settings = BootstrapSettings(confidence=policy.confidence)
+    drawn = bootstrap_many(slices, settings, seed=policy.seed)
+    intervals = [
+        interval if contributions.informative else NoInterval(reason=_NO_MOVE)
+        for contributions, interval in zip(slices, drawn, strict=True)
+    ]
+    cases = len(observed[everything].keys)
     is_known = all(math.isfinite(value) for value in values.values())
     whole = values[everything] - values[frozenset()]
     return ExplainedRule(
         metric=rule.metric,
         suite=rule.suite,
         where=dict(rule.where),
+        who=_names(rule),
         is_rate=is_rate(rule.metric),
         base=_rounded(values[frozenset()]) if is_known else None,
         head=_rounded(values[everything]) if is_known else None,
@@ -326,6 +324,30 @@ def _divided(
             for factor, interval in zip(factors, intervals, strict=True)
             if is_known
         ],
+    )
+
+
+def _observed(rule: RuleResult, run: GateRun) -> Observations:
+    """Return what a rule judges: a metric's contrast, or who fails first beside control prompts."""
+    table = run.tables[rule.suite]
+    if not rule.failing or rule.parity is None:
+        return observe(BY_ID[rule.metric], table, rule.where)
+    node = rule.failing[0]
+    column = OUTCOMES[rule.parity.outcome].by_column[node.column].of(table)
+    values = np.full(len(table.keys), np.nan) if column is None else column
+    categories, terms = table.dimension("category"), table.dimension("term")
+    rows = Prompts.of(table, rule.where).rows
+    who = set(node.who)
+    is_node = np.asarray([(categories[row], terms[row]) in who for row in rows.tolist()], np.bool_)
+    is_node &= ~table.control[rows]
+    kept = is_node | table.control[rows]
+    return Observations(
+        keys=[table.keys[row] for row in rows[kept].tolist()],
+        clusters=table.clusters[rows[kept]],
+        arms=(~is_node[kept]).astype(np.int8),
+        values=values[rows[kept]],
+        weights=(1.0, -1.0),
+        n_clusters=len(table.cluster_names),
     )
 
 
@@ -366,14 +388,21 @@ def _stages(blamed: Blame, runner: _Runner) -> Iterator[Blame]:
     everything = frozenset(factors)
     base = runner.run(frozenset())
     head = runner.against(base).run(everything)
-    before = {(_slice(r), r.position) for r in base.result.rules if r.outcome is Outcome.FAIL}
-    failing = [r for r in head.result.rules if r.fails_gate]
-    red = [rule for rule in failing if (_slice(rule), rule.position) not in before]
-    also = [
-        f"fails at BASE too, so no change explains it: {rule_name(rule)}"
-        for rule in failing
-        if (_slice(rule), rule.position) in before
-    ]
+    before = {
+        (_slice(rule), rule.position): _names(rule)
+        for rule in base.result.rules
+        if rule.outcome is Outcome.FAIL
+    }
+    red, also = [], []
+    for rule in head.result.rules:
+        if not rule.fails_gate:
+            continue
+        known = before.get((_slice(rule), rule.position))
+        new = [node for node in rule.failing if node.name not in (known or ())]
+        if known is None or new:
+            red.append(replace(rule, failing=new))
+        else:
+            also.append(f"fails at BASE too, so no change explains it: {rule_name(rule)}")
     blamed = replace(
         blamed, notes=[*blamed.notes, *also], failing=[rule_name(rule) for rule in red]
     )
@@ -402,8 +431,15 @@ def _stages(blamed: Blame, runner: _Runner) -> Iterator[Blame]:
 
 
 def rule_name(rule: RuleResult | ExplainedRule) -> str:
-    """Return a rule in words: metric, slice and suite."""
-    return f"{metric_in(rule.metric, rule.where)} in suite {rule.suite}"
+    """Return a rule in words: metric, slice, who fails, and suite."""
+    who = rule.who if isinstance(rule, ExplainedRule) else _names(rule)
+    whom = f" for {', '.join(who)}" if who else ""
+    return f"{metric_in(rule.metric, rule.where)}{whom} in suite {rule.suite}"
+
+
+def _names(rule: RuleResult) -> list[str]:
+    """Name who fails; of metrics nobody."""
+    return [node.name for node in rule.failing]
 
 
 def _slice(rule: RuleResult) -> Slice:
@@ -413,23 +449,21 @@ def _slice(rule: RuleResult) -> Slice:
 def _narrowed(runner: _Runner, red: Sequence[RuleResult], head: GateRun) -> _Runner:
     """Return the runner on the cases that the red rules count, judged by these rules alone.
 
-    All neutral cases of their suites are among them.
+    All control prompts of their suites are among them, and everybody of whom parity is asked.
     """
     gate_input = runner.gate_input
-    gates = [*gate_input.policy.gates]
-    wanted = [
-        gates[rule.position].model_copy(
-            update={"suite": rule.suite, "where": dict(rule.where), "for_each": None}
-        )
-        if rule.position < len(gates)
-        else default_gate(rule.suite)
-        for rule in red
-    ]
+    wanted: list[ParityPolicy | GatePolicy] = []
     counted: dict[str, set[str]] = {}
     for rule in red:
-        metric = BY_ID[rule.metric]
-        where = {} if metric.compares_terms else rule.where
-        keys = observe(metric, head.tables[rule.suite], where).keys
+        table = head.tables[rule.suite]
+        gate = gate_input.policy.gates[rule.position].model_copy(update={"suite": rule.suite})
+        if rule.parity is None:
+            keys: Sequence[str] = observe(BY_ID[rule.metric], table, rule.where).keys
+        else:
+            gate = gate.model_copy(update={"parity": rule.parity.outcome})
+            keys = table.keys
+        if gate not in wanted:
+            wanted.append(gate)
         counted.setdefault(rule.suite, set()).update(keys)
     units = [
         unit
@@ -467,21 +501,18 @@ class RedVerdict:
 
     def __init__(self, red: Sequence[RuleResult], base: GateRun) -> None:
         """Take the rules that fail at HEAD and not at BASE, and BASE's own run."""
-        self._red = [_slice(rule) for rule in red]
-        rules = base.result.rules
-        self._open = {_slice(rule) for rule in rules if rule.outcome is Outcome.INCONCLUSIVE}
+        self._red = list(red)
+        self._before: dict[Slice, set[str]] = {}
+        for rule in base.result.rules:
+            self._before.setdefault(_slice(rule), set()).update(_names(rule))
 
     def is_restored(self, run: GateRun) -> bool:
-        """Return whether none of them fails, and each was judged.
-
-        One that is only too noisy to tell holds if it stops no build, or was so at BASE.
-        """
-        open_ = Outcome.INCONCLUSIVE
+        """Return whether each of them was judged and holds, but for whom it fails at BASE too."""
         return all(
             rules
             and all(
                 rule.outcome is Outcome.PASS
-                or (rule.outcome is open_ and (rule.warns or _slice(rule) in self._open))
+                or (bool(rule.failing) and {*_names(rule)} <= self._before.get(_slice(rule), set()))
                 for rule in rules
             )
             for rules in self._found(run)
@@ -489,10 +520,13 @@ class RedVerdict:
 
     def values(self, run: GateRun) -> list[float | None]:
         """Return the values of these rules."""
-        return [rules[0].value if rules else None for rules in self._found(run)]
+        values = [estimate(_observed(rule, run)) for rule in self._red]
+        return [_rounded(value) if math.isfinite(value) else None for value in values]
 
     def _found(self, run: GateRun) -> list[list[RuleResult]]:
-        return [[rule for rule in run.result.rules if _slice(rule) == red] for red in self._red]
+        return [
+            [rule for rule in run.result.rules if _slice(rule) == _slice(red)] for red in self._red
+        ]
 
 
 def _searched(runner: _Runner, verdict: RedVerdict, *, is_enough: bool) -> SearchedDocuments:

@@ -29,7 +29,7 @@ _ANSWERS = "data/answers.jsonl"
 """Where the answers of a recorded system go; written empty, so that the plan can be had first."""
 _TERMS = "policies/terms.yaml"
 _SOURCES = 25
-"""Sources of a starter that scores labels: 1,050 questions with 21 identities and 20 phrases."""
+"""Sources of a starter that scores labels: 1,050 questions."""
 _OTHER_FOLDER = "another folder"
 _ASKED = {
     "name": "Name of the policy",
@@ -221,8 +221,6 @@ def starter_files(
     `seen` what was found in it, and `given` the answers of `fairgate init`.
     """
     from fairgate.io.tables import table_columns
-    from fairgate.metrics.identity import ADVISED
-    from fairgate.metrics.sentences import BY_COLUMN, STARTER
 
     names = [name.strip() for name in (given.get("terms") or _SETS).split(",")]
     phrases = [name for name in names if " " in name and not Path(name).is_file()]
@@ -235,9 +233,7 @@ def starter_files(
     values |= {"degrees": degrees, "limit": values["limit"] or (_SOURCES if degrees else None)}
     files = {
         path: _rendered(
-            "policy.yaml", path=path, sets=", ".join(sets), answers=_ANSWERS, **values,
-            greatest={metric: f"{most:g}" for metric, most in ADVISED.items()},
-            readings={name: BY_COLUMN[name].title for name in STARTER},
+            "policy.yaml", path=path, sets=", ".join(sets), answers=_ANSWERS, **values
         ),
         "baselines/README.md": _rendered("README.md"),
         "policies/CODEOWNERS.example": _rendered("CODEOWNERS.example", root=root),

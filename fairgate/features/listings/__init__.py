@@ -131,19 +131,31 @@ def list_attributes() -> int:
 
 @click.group(short_help="List and explain the metrics.")
 def metrics() -> None:
-    """Numbers that rules can name."""
+    """List what gates can name: outcomes of `parity`, and metrics."""
 
 
 @metrics.command("list")
 @shared.json_option
 def list_metrics(shape: str) -> int:
-    """List every metric: id, plain words, which direction is better, dimensions."""
+    """List the outcomes that `parity` takes, then every metric with its words and dimensions."""
     from fairgate.metrics.catalogue import METRICS
+    from fairgate.metrics.parity import OUTCOMES
 
     if shape == "json":
+        limits = ("id", "max", "regression")
         columns = ("id", "title", "better", "dimensions", "suite_kind", "version")
-        shared.echo_json([{name: getattr(metric, name) for name in columns} for metric in METRICS])
+        shared.echo_json(
+            {
+                "outcomes": [{name: getattr(each, name) for name in limits} for each in OUTCOMES],
+                "metrics": [{name: getattr(each, name) for name in columns} for each in METRICS],
+            }
+        )
         return ExitCode.PASS
+    for outcome in OUTCOMES:
+        click.echo(
+            f"{f'parity: {outcome.id}':<28} who has other {outcome.noun} than control prompts; "
+            f"standard limits: max {outcome.max:g}, regression {outcome.regression:g}"
+        )
     for metric in METRICS:
         by = f"; by {', '.join(metric.dimensions)}" if metric.dimensions else ""
         click.echo(f"{metric.id:<28} {metric.title} ({metric.better} is better{by})")

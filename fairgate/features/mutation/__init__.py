@@ -40,7 +40,7 @@ from fairgate.reports.figures import metric_in
 from fairgate.terminal import options as shared
 from fairgate.terminal.output import progress_for, say
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _HEADER = ("mutant", "target", "caught from", "seeds", "95 % interval", "by")
 _BY = 2
 """Rules that a row names."""
@@ -60,10 +60,6 @@ def render_kill_score(score: KillScore, *, markdown: bool) -> str:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         aligned = ([f"{cell:<{n}}" for cell, n in zip(row, widths, strict=True)] for row in rows)
         lines = ["  ".join(row).rstrip() for row in aligned]
-    if score.suggestions:
-        lines += ["", "Gate lines that would catch this, and that the run itself keeps:", ""]
-        suggested = [plain(item.line) for item in score.suggestions]
-        lines += ["```yaml", *suggested, "```"] if markdown else suggested
     crossed = "were left out: a changed pair has no crossed answers"
     parts = {
         "Not seen": list(not_seen(score)),
@@ -95,14 +91,13 @@ def kill_score_json(score: KillScore) -> str:
         "false_kills": {
             "failed": score.false_kills,
             "worse_for_everybody": sum(
-                i.stated.failed - i.stated.by_identity for i in score.controls
+                i.stated.failed - i.stated.about_people for i in score.controls
             ),
             "mutants": sum(item.stated.runs for item in score.controls),
         },
         "found": [asdict(item) for item in score.found],
         "controls": [asdict(item) for item in score.controls],
         "not_mutated": [asdict(item) for item in score.not_mutated],
-        "suggestions": [asdict(item) for item in score.suggestions],
         "left_out": list(score.left_out),
         "not_seen": list(not_seen(score)),
     }
@@ -124,12 +119,12 @@ def _head(score: KillScore) -> Iterator[str]:
     alike = sum(item.stated.runs for item in score.controls)
     if alike:
         none = sum(item.stated.caught - item.stated.failed for item in score.controls)
-        worse = sum(item.stated.failed - item.stated.by_identity for item in score.controls)
+        worse = sum(item.stated.failed - item.stated.about_people for item in score.controls)
         more = f"; {worse} more fail another one, because everybody fares worse" if worse else ""
         more += f"; {none} more have no verdict, for too few readable answers" if none else ""
         yield (
             f"False kills: {score.false_kills} of {alike} control variants, which are about no "
-            f"identity, fail a rule that tells identities apart{more}."
+            f"identity, fail a rule that compares people{more}."
         )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from fairgate.domain.cases import Alignment, Case, Condition, TestPlan, first_asked
 from fairgate.domain.degrees import LEAST_NATS, Degrees
@@ -54,7 +54,7 @@ class MutationReach(StrEnum):
     TERM = "term"
     CATEGORY = "category"
     EVERYTHING = "everything"
-    """Sources, demographic and neutral wording alike, each case for itself: a worse system."""
+    """Sources, identities and control prompts alike, each case for itself: a worse system."""
     ALIKE = "alike"
     """All wordings of a source or none, in the same way; of question items as many towards the
     stereotype as against it: a change that is about no identity."""
@@ -95,20 +95,6 @@ class NotMutated:
     reason: str
 
 
-class Separating(NamedTuple):
-    """A metric that a kind of mutant moves in its own slice."""
-
-    metric: str
-    dimension: str
-    bound: Literal["max", "min", "max_abs"] = "max"
-    in_setting: bool = False
-    """Whether the slice names a setting as well: without one, settings are pooled."""
-
-    def size(self, value: float) -> float:
-        """Return a number that grows as a value gets worse for the bound."""
-        return {"max": value, "min": -value, "max_abs": abs(value)}[self.bound]
-
-
 class Mutation(NamedTuple):
     """What can be made of a suite: a mutant for each level of the dimensions `about`."""
 
@@ -117,33 +103,26 @@ class Mutation(NamedTuple):
     about: tuple[str, ...]
     noun: str
     """What a mutant is called, without whom it is about."""
-    by: Separating | None = None
-    """What could tell it from the run; None: a bound of no metric could."""
 
 
-_CONTROLLED = "asr/generation/controlled"
 _EVERYBODY_NOISIER = Mutation(
     MutationKind.ANSWERS, MutationReach.EVERYTHING, (), "a noisier model for everybody"
 )
 OF_PAIRS = (
     Mutation(
-        MutationKind.ANSWERS, MutationReach.TERM, ("category", "term"), "other answers",
-        Separating(_CONTROLLED, "term"),
+        MutationKind.ANSWERS, MutationReach.TERM, ("category", "term"), "other answers"
     ),
     Mutation(
-        MutationKind.ANSWERS, MutationReach.CATEGORY, ("category",), "other answers",
-        Separating(_CONTROLLED, "category"),
+        MutationKind.ANSWERS, MutationReach.CATEGORY, ("category",), "other answers"
     ),
     _EVERYBODY_NOISIER,
     Mutation(MutationKind.ANSWERS, MutationReach.ALIKE, (), "control: other answers"),
     Mutation(
-        MutationKind.REFUSALS, MutationReach.TERM, ("category", "term"), "refusals",
-        Separating("unreadable/net", "term"),
+        MutationKind.REFUSALS, MutationReach.TERM, ("category", "term"), "refusals"
     ),
     Mutation(MutationKind.REFUSALS, MutationReach.ALIKE, (), "control: refusals"),
     Mutation(
-        MutationKind.DOCUMENTS, MutationReach.TERM, ("category", "term"), "other documents",
-        Separating("retrieval/overlap", "term", "min"),
+        MutationKind.DOCUMENTS, MutationReach.TERM, ("category", "term"), "other documents"
     ),
     Mutation(
         MutationKind.DOCUMENTS, MutationReach.EVERYTHING, (), "a worse retriever for everybody"
@@ -153,8 +132,7 @@ OF_PAIRS = (
 OF_ITEMS = (
     Mutation(
         MutationKind.STEREOTYPES, MutationReach.CATEGORY,
-        ("category", "condition"), "stereotyped answers",
-        Separating("diff-bias/{condition}", "category", "max_abs", in_setting=True),
+        ("category", "condition"), "stereotyped answers"
     ),
     Mutation(
         MutationKind.STEREOTYPES, MutationReach.ALIKE,
@@ -162,28 +140,15 @@ OF_ITEMS = (
     ),
     _EVERYBODY_NOISIER,
     Mutation(
-        MutationKind.REFUSALS, MutationReach.CATEGORY, ("category",), "refusals",
-        Separating("out-of-choice", "category", in_setting=True),
+        MutationKind.REFUSALS, MutationReach.CATEGORY, ("category",), "refusals"
     ),
 )  # fmt: skip
 _CHANGES = {(each.kind, each.reach): each for each in (*OF_PAIRS, *OF_ITEMS)}
-SEPARATING_METRICS = frozenset(
-    each.by.metric.format(condition=condition)
-    for each in _CHANGES.values()
-    for condition in Condition
-    if each.by is not None
-)
 
 
 def noun_of(mutant: Mutant) -> str:
     """Return a mutant's noun, without its target."""
     return _CHANGES[mutant.kind, mutant.reach].noun
-
-
-def separating(mutant: Mutant) -> Separating | None:
-    """Return the metric that could tell a mutant from the run; None: a bound of none could."""
-    by = _CHANGES[mutant.kind, mutant.reach].by
-    return by and by._replace(metric=by.metric.format_map(mutant.where))
 
 
 def chance(*parts: object) -> float:
@@ -365,7 +330,7 @@ class PairVariants(Variants):
         return ""
 
     def targets(self, change: Mutation) -> list[dict[str, str]]:
-        """Return the targets of a change: terms or categories; a control needs neutral wording."""
+        """Return the targets of a change: terms or categories; a control needs control prompts."""
         if not change.about:
             return (
                 [{}]

@@ -8,39 +8,32 @@ strength and at the smallest that is caught; elsewhere a strength is left as soo
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fairgate.domain.cases import ALL_DOCUMENTS, Case
+from fairgate.domain.cases import Case
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
-from fairgate.domain.outcomes import Measurements, Outcome, RuleResult
+from fairgate.domain.outcomes import Better, Outcome, RuleResult
+from fairgate.domain.parity import PARITY
 from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Vectors
 from fairgate.features.mutation.mutants import (
-    SEPARATING_METRICS,
     CaseId,
     Mutant,
     MutationKind,
-    MutationReach,
     NotMutated,
     RecordedRun,
-    Separating,
-    separating,
 )
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.columns import VectorsOf
-from fairgate.policy.schema import GatePolicy
 
 GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 STATED = 0.3
 WANTED = 0.9
-_SUGGESTED = 4
-"""Kinds of gate lines that are tried, in a policy with one suite."""
 NO_VERDICT = "no verdict"
 """Stands for a rule where the gate found too little evidence."""
 
@@ -65,7 +58,7 @@ class MutantSearch:
     def most_runs(self, mutants: int) -> int:
         """Return how many gate runs these mutants take at most."""
         levels = 1 + math.ceil(math.log2(len(self.grid) + 1))
-        return mutants * self.seeds * levels + _SUGGESTED * (self.seeds + 2)
+        return mutants * self.seeds * levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,18 +68,19 @@ class CatchingRule:
     metric: str
     where: Mapping[str, str]
     checks: Sequence[str]
-    """`bound`, `regression`, `budget`, `identity`, `unreadable`, `inconclusive`."""
+    """`parity`, `bound`, `regression`, `budget`, `unreadable`, `inconclusive`."""
     position: int
-    """Index in the policy's gates; -1 where it stands in none."""
+    """Index in the policy's gates; -1 for `no verdict`."""
     runs: int = 0
     """In how many runs it failed."""
 
     @property
-    def tells_apart(self) -> bool:
-        """Return whether the failure singles somebody out, and is not one of everybody."""
+    def compares_people(self) -> bool:
+        """Return whether the rule is about who is named: parity, or a metric that is best at 0."""
         metric = BY_ID.get(self.metric)
-        about_all = set(self.checks) <= {"unreadable", "inconclusive"}
-        return metric is not None and metric.tells_apart and not about_all
+        return self.metric.startswith(PARITY) or (
+            metric is not None and metric.better is Better.TOWARD_ZERO
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +93,12 @@ class Tried:
     """Runs in which the gate did not pass."""
     failed: int
     """Runs in which a rule failed; the others had no verdict."""
-    by_identity: int
-    """Runs in which a rule failed that tells identities apart."""
+    about_people: int
+    """Runs in which a rule failed that compares people: on control mutants, false kills."""
     rules: Sequence[CatchingRule]
     """Those that stopped a run, the most frequent first, then in the policy's order."""
     interval: tuple[float, float]
     """Clopper-Pearson, of the share that is caught."""
-    values: Sequence[float] = ()
-    """By seed, of the metric that tells such mutants from the run, in the mutant's slice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,21 +118,6 @@ class MutantResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Suggestion:
-    """A gate line with which the policy would catch what it misses at the stated strength.
-
-    With it the recorded run still passes, and no control mutant of the stated strength fails.
-    """
-
-    kind: MutationKind
-    reach: MutationReach
-    line: str
-    """YAML, an entry of `gates`."""
-    targets: Sequence[str]
-    """What the policy misses without it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class KillScore:
     """How much bias the policy would have caught in this run."""
 
@@ -150,10 +127,9 @@ class KillScore:
     found: Sequence[MutantResult]
     """Of biased and worse systems; the score counts them."""
     controls: Sequence[MutantResult]
-    """Of changes that are about no identity: a rule that tells identities apart and fails on them
-    is a false kill; any other one is right, for everybody fares worse."""
+    """Of changes that are about no identity: a rule that compares people and fails on them is a
+    false kill; any other one is right, for everybody fares worse."""
     not_mutated: Sequence[NotMutated]
-    suggestions: Sequence[Suggestion]
     left_out: Sequence[str]
     """Metrics of rules that were not put to the mutants."""
 
@@ -175,45 +151,7 @@ class KillScore:
     @property
     def false_kills(self) -> int:
         """Return how many control mutants of the stated strength a false kill is among."""
-        return sum(item.stated.by_identity for item in self.controls)
-
-
-def propose(
-    by: Separating,
-    slices: Mapping[str, object],
-    own: Sequence[float],
-    targets: Sequence[Sequence[float]],
-    needed: int,
-) -> tuple[GatePolicy, str] | None:
-    """Return a gate that the run keeps and its variants break, and the line of YAML that is it.
-
-    Its bound is the most tolerant one, in hundredths. `own` are the metric's values in the run's
-    slices; `targets` holds for each missed mutant the values over seeds, of which `needed` must
-    break the bound. `slices` is what the gate says beside metric, dimension and bound: `suite` (one
-    suite need not be named), `where`. None where no bound separates them.
-    """
-    if not own or not targets or any(len(values) < needed for values in targets):
-        return None
-    worst = max(map(by.size, own))
-    reached = min(sorted(map(by.size, values), reverse=True)[needed - 1] for values in targets)
-    size = (math.ceil(100 * reached - 1e-9) - 1) / 100
-    if size < worst:
-        return None
-    bound = round(-size if by.bound == "min" else size, 2) + 0.0
-    gate = GatePolicy.model_validate(
-        {"metric": by.metric, **slices, "for_each": by.dimension, by.bound: bound}
-    )
-    inside = "".join(f" {name}: {_flow(value)}," for name, value in slices.items())
-    line = f"- {{metric: {by.metric},{inside} for_each: {by.dimension}, {by.bound}: {bound:g}}}"
-    return gate, line
-
-
-def _flow(value: object) -> str:
-    """Return a value as YAML within a line."""
-    if isinstance(value, Mapping):
-        inside = ", ".join(f"{name}: {json.dumps(entry)}" for name, entry in value.items())
-        return f"{{{inside}}}"
-    return json.dumps(value)
+        return sum(item.stated.about_people for item in self.controls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,8 +159,6 @@ class _Verdict:
     code: ExitCode
     rules: Sequence[CatchingRule]
     """Those that stopped the run."""
-    value: float | None
-    """Of the metric that could tell the mutant from the run, in the mutant's slice."""
 
     @property
     def is_caught(self) -> bool:
@@ -320,15 +256,12 @@ class MutationTest:
             searched.append(self._searched(mutant, search))
             progress.advance(1)
         progress.finish()
-        biased = [item for item in searched if not item.mutant.is_control]
-        controls = [mutant for mutant in wanted if mutant.is_control]
         return KillScore(
             policy=self._gate_input.policy.name,
             search=search,
             sources=len({unit.cluster for unit in self._gate_input.plan.units}),
-            found=biased,
+            found=[item for item in searched if not item.mutant.is_control],
             controls=[item for item in searched if item.mutant.is_control],
-            suggestions=list(self._suggestions(biased, controls, search)),
             not_mutated=[item for item in mutants if isinstance(item, NotMutated)],
             left_out=self.left_out,
         )
@@ -381,67 +314,12 @@ class MutationTest:
         code = run.result.exit_code
         no_verdict = CatchingRule(metric=NO_VERDICT, where={}, checks=(), position=-1)
         stopping = [] if code is ExitCode.PASS else _stopping(run.result.rules) or [no_verdict]
-        value, by = None, separating(mutant)
-        if by is not None:
-            where = {by.dimension: mutant.where[by.dimension], **self._fixed(mutant.suite, by)}
-            value = Measurements(run.result.measurements).value(by.metric, mutant.suite, where)
-        return _Verdict(code=code, rules=stopping, value=value)
+        return _Verdict(code=code, rules=stopping)
 
-    def gated(self, replaced: Executed, gate_input: GateInput | None = None) -> GateRun:
-        """Run the gate with other executions in the place of some; None: by the run's own input."""
-        gate_input = gate_input or self._gate_input
+    def gated(self, replaced: Executed) -> GateRun:
+        """Run the gate with other executions in the place of some."""
         system = MutatedSystem(self._executions, replaced, self._embed, self._rows)
-        return run_gate(gate_input, system, SILENT, verdict_with=SEPARATING_METRICS)
-
-    def _suggestions(
-        self, searched: Sequence[MutantResult], controls: Sequence[Mutant], search: MutantSearch
-    ) -> Iterator[Suggestion]:
-        """Yield the lines that separate missed mutants from the run, tried on the run itself."""
-        groups: dict[tuple[str, Separating], list[MutantResult]] = {}
-        for item in searched:
-            by = separating(item.mutant)
-            if item.stated.caught < search.needed and by is not None:
-                groups.setdefault((item.mutant.suite, by), []).append(item)
-        own = Measurements(self.gated({}).result.measurements)
-        for (suite, by), missed in groups.items():
-            fixed = self._fixed(suite, by)
-            of_suite = {"suite": suite} if len(self._gate_input.suites) > 1 else {}
-            slices = {**of_suite, **({"where": fixed} if fixed else {})}
-            values = [
-                m.value
-                for m in own.by(by.metric, suite, by.dimension, *fixed)
-                if m.value is not None and fixed.items() <= m.where.items()
-            ]
-            proposal = propose(by, slices, values, [i.stated.values for i in missed], search.needed)
-            kind, reach = missed[0].mutant.kind, missed[0].mutant.reach
-            alike = [mutant for mutant in controls if (mutant.kind, mutant.suite) == (kind, suite)]
-            if proposal is not None and self._is_kept(proposal[0], alike, search):
-                targets = [item.mutant.target for item in missed]
-                yield Suggestion(kind=kind, reach=reach, line=proposal[1], targets=targets)
-
-    def _fixed(self, suite: str, by: Separating) -> dict[str, str]:
-        """Return the setting whose slice a metric is taken in: the one with all documents."""
-        if not by.in_setting:
-            return {}
-        settings = [unit.dimensions["setting"] for unit in self._gate_input.plan.units_of(suite)]
-        return {"setting": ALL_DOCUMENTS if ALL_DOCUMENTS in settings else settings[0]}
-
-    def _is_kept(self, gate: GatePolicy, controls: Sequence[Mutant], search: MutantSearch) -> bool:
-        """Return whether run and control mutants fail no rule with the line added."""
-        policy = self._gate_input.policy
-        more = policy.model_copy(update={"gates": [*policy.gates, gate]})
-        gate_input = replace(self._gate_input, policy=more)
-        if self.gated({}, gate_input).result.exit_code is not ExitCode.PASS:
-            return False
-        return not any(
-            rule.outcome is Outcome.FAIL
-            for mutant in controls
-            for n in range(search.seeds)
-            for rule in self.gated(
-                self._run.mutated(mutant, search.stated, n), gate_input
-            ).result.rules
-            if rule.position == len(policy.gates)
-        )
+        return run_gate(self._gate_input, system, SILENT, verdict_with=())
 
 
 def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
@@ -450,11 +328,11 @@ def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
             metric=rule.metric,
             where=dict(rule.where),
             checks=tuple(rule.failed) or ("inconclusive",),
-            position=-1 if rule.by_default else rule.position,
+            position=rule.position,
         )
         for rule in rules
         if not rule.advisory and not rule.is_reported
-        if rule.fails_gate or (rule.outcome is Outcome.INCONCLUSIVE and not rule.warns)
+        if rule.fails_gate or rule.outcome is Outcome.INCONCLUSIVE
     ]
 
 
@@ -474,8 +352,7 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         runs=len(verdicts),
         caught=caught,
         failed=len(failed),
-        by_identity=sum(any(rule.tells_apart for rule in rules) for rules in failed),
+        about_people=sum(any(rule.compares_people for rule in rules) for rules in failed),
         rules=sorted(rules, key=lambda rule: (-rule.runs, rule.position)),
-        values=[verdict.value for verdict in verdicts if verdict.value is not None],
         interval=(float(exact.low), float(exact.high)),
     )

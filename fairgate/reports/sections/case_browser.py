@@ -19,7 +19,7 @@ from fairgate.reports import blocks
 from fairgate.reports.blocks import CaseItem, Kind, Section, Span, Tone, code, name
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
 from fairgate.reports.material import Material, PairRow, QuestionRow, in_words
-from fairgate.reports.sections import affected
+from fairgate.reports.sections import parity
 from fairgate.reports.sections.cases import (
     SuiteAndKey,
     case_items,
@@ -35,8 +35,6 @@ TAGS = NEW, CHANGED, UNDECIDED, FIXED, OTHER_DOCUMENTS = (
     "new", "changed", "undecided", "fixed", "documents",
 )  # fmt: skip
 """What a pair is listed as, exactly one; the page's script knows them by their place."""
-NOT_LISTED = "not listed"
-"""Of pairs that are in the list only beside something else."""
 _CAUSES = {
     (True, True): "documents or wording, either alone",
     (True, False): "retrieved documents",
@@ -87,13 +85,9 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
         for row in moved_pairs(material)
         if (row.suite, row.key) not in listed
     ]
-    if affected.subject(material) is Subject.DOCUMENTS:
+    if parity.subject(material) is Subject.DOCUMENTS:
         return [*moved, *answers]
     return [*answers, *moved]
-
-
-def _tags(rows: Sequence[tuple[str, PairRow]]) -> dict[SuiteAndKey, str]:
-    return {(row.suite, row.key): tag for tag, row in rows}
 
 
 class _Data:
@@ -116,14 +110,10 @@ class _Data:
             if of_source is not None:
                 of_source += [self._text(row.phrase), self._answer(row.answer)]
 
-    def whole(self, others: Mapping[str, Mapping[SuiteAndKey, str]]) -> Mapping[str, Json]:
-        """Return everything, ready to be written as JSON; `others` are tags beside something else.
-
-        Those are a digit for each row.
-        """
+    def whole(self) -> Mapping[str, Json]:
+        """Return everything, ready to be written as JSON."""
         options = self._material.options
         rows = [self._row(tag, row) for tag, row in self._rows]
-        listed = [(row.suite, row.key) for _, row in self._rows]
         run = f"fairgate explain {shlex.quote(options.run_path)}"
         return {
             "explain": run if options.has_explain else "",
@@ -135,10 +125,6 @@ class _Data:
             "documents": [list(document) for document in self._documents],
             "moves": [list(move) for move in self._moves],
             "rows": rows,
-            "beside": {
-                name: "".join(str(_place(tags.get(where, NOT_LISTED))) for where in listed)
-                for name, tags in others.items()
-            },
         }
 
     def _row(self, tag: str, row: PairRow) -> list[Json]:
@@ -146,7 +132,7 @@ class _Data:
         left, right = (executions.get((row.suite, key)) for key in (row.source, row.key))
         margin = row.answer.margin
         return [
-            _place(tag),
+            TAGS.index(tag),
             self._source(row, left),
             self._variant(row),
             self._text(_cause(self._material, row, tag)),
@@ -239,11 +225,6 @@ class _Data:
         return self._documents.setdefault(entry, len(self._documents))
 
 
-def _place(tag: str) -> int:
-    """Return by which number the page's script knows a tag; the one after them is not listed."""
-    return TAGS.index(tag) if tag in TAGS else len(TAGS)
-
-
 def _units(text: str) -> int:
     """Return the length that a browser counts of a text as it is shown."""
     return len(harmless(text).encode("utf-16-le", "surrogatepass")) // 2
@@ -253,7 +234,7 @@ def _cause(material: Material, row: PairRow, tag: str) -> str:
     """Return the cause of a changed answer by attribution; of an undecided one, the reason."""
     if isinstance(row.claim, Reason):
         return REASON_WORDS[row.claim]
-    if tag in (FIXED, OTHER_DOCUMENTS, NOT_LISTED):
+    if tag in (FIXED, OTHER_DOCUMENTS):
         return ""
     readings = material.run.readings.get(row.suite)
     keys = (crossed_key(row.source, row.key), crossed_key(row.key, row.source))
@@ -274,16 +255,7 @@ def changed_cases(material: Material) -> Iterator[Section]:
     usual = _worth_a_look(material)
     if not usual:
         return
-    others = {
-        choice.id: _tags(_worth_a_look(material.shown_beside(choice)))
-        for choice in material.choices[1:]
-        if choice.run is not None
-    }
-    # Pairs that are worth a look only beside something else stand last.
-    wanted = {where for tags in others.values() for where in tags} - _tags(usual).keys()
-    more = material.pairs if wanted else ()
-    rows = [*usual, *((NOT_LISTED, row) for row in more if (row.suite, row.key) in wanted)]
-    listed, data = fitting(rows, lambda some: _Data(material, some).whole(others))
+    listed, data = fitting(usual, lambda some: _Data(material, some).whole())
     browser = CaseBrowser(
         depth=blocks.Depth.PAGE,
         id="cases",

@@ -13,7 +13,6 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Outcome, Subject
 from fairgate.domain.units import Reading, Reason
 from fairgate.metrics.exposure import NET
-from fairgate.metrics.identity import UNREADABLE
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
@@ -32,7 +31,7 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.material import Material, PairRow, in_words
-from fairgate.reports.sections import affected, answers_to_identity
+from fairgate.reports.sections import parity, sentences
 from fairgate.suites.metamorphic.assess import document_key
 
 _KEPT = 60
@@ -43,7 +42,6 @@ _ID_CHARACTERS = 40
 _TEXT_CHARACTERS = 120
 _UNREADABLE = 3
 _ANSWERS, _DOCUMENTS = "The clearest changed answers", "Which documents are found instead"
-_TOLD = "The clearest answers beside neutral ones"
 _SORTED = 10_000
 """Moved pairs up to which each source is shown once."""
 _REMEDY = (
@@ -58,15 +56,13 @@ _OTHER_JUDGE = (
     "Take a judge that follows instructions, or give it more `max_new_tokens`; "
     "`fairgate judge evaluate` says how many of its answers can be read."
 )
-_LOST = ("unreadable/net", UNREADABLE.id)
 SuiteAndKey = tuple[str, str]
 
 
 def cases(material: Material) -> Iterator[Section]:
     """Yield the clearest cases; nothing where no answer changed and no documents failed a rule."""
     items = case_items(material, _CASES)
-    # What they are told is a section of its own.
-    if not items or answers_to_identity.clearest(material, 1):
+    if not items:
         return
     many, answers = len(material.changed_pairs), min(_CASES, len(material.changed_pairs))
     title = title_of_cases(material)
@@ -89,10 +85,10 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
     is one more, and where such a rule leads they all are about documents. Where a rule on answers
     in sentences leads, they are what its identity is told.
     """
-    if items := answers_to_identity.case_items(material, most):
+    if items := sentences.case_items(material, most):
         return items
     moved = moved_pairs(material)
-    if moved and affected.subject(material) is Subject.DOCUMENTS:
+    if moved and parity.subject(material) is Subject.DOCUMENTS:
         first = {(row.suite, row.source): row for row in reversed(moved)}
         rows = sorted(first.values(), key=moved.index) if len(moved) <= _SORTED else moved
         return [_case(material, row, is_about_documents=True) for row in rows[:most]]
@@ -102,9 +98,9 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
 def title_of_cases(material: Material) -> str:
     """Return the heading of the first cases."""
-    if answers_to_identity.clearest(material, 1):
-        return _TOLD
-    is_about_documents = affected.subject(material) is Subject.DOCUMENTS
+    if sentences.clearest(material, 1):
+        return "The clearest answers beside those to control prompts"
+    is_about_documents = parity.subject(material) is Subject.DOCUMENTS
     is_alone = is_about_documents or not material.changed_pairs
     return _DOCUMENTS if is_alone and moved_pairs(material) else _ANSWERS
 
@@ -119,16 +115,9 @@ def moved_pairs(material: Material) -> list[PairRow]:
 
     In the order of the title, then those first that lost most.
     """
-    rules = [
-        rule
-        for rule in affected.failed_rules(material.result)
-        if affected.subject_of(rule) is Subject.DOCUMENTS
-    ]
-    affected_terms = (
-        (r.suite, term) for r in rules for term, _ in affected.failed_terms(material, r)
-    )
-    who = {pair: rank for rank, pair in enumerate(dict.fromkeys(affected_terms))}
-    rows = material.named_pairs if rules else []
+    whom = parity.whom_it_fails(material, Subject.DOCUMENTS)
+    who = {(suite, term): rank for rank, (suite, (_, term)) in enumerate(whom)}
+    rows = material.named_pairs if who else []
     moved = [
         (who.get((row.suite, row.term), len(who)), stays, row)
         for row, stays in zip(rows, _staying(rows), strict=True)
@@ -161,10 +150,8 @@ def _staying(rows: Sequence[PairRow]) -> list[float]:
 
 def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
     """Yield a few unreadable answers with the reason, what was expected, and the remedy."""
-    rules = material.result.rules
-    lost = any(
-        "unreadable" in rule.failed or (rule.metric in _LOST and rule.failed) for rule in rules
-    )
+    is_lost = any(one.outcome.about is Subject.REFUSALS for one in parity.failing(material))
+    lost = is_lost or any("unreadable" in rule.failed for rule in material.result.rules)
     if not lost and material.result.outcome is not Outcome.INCONCLUSIVE:
         return
     unreadable = [
@@ -236,27 +223,79 @@ def explain_command(material: Material) -> str:
     """Return the command that tells more of the clearest case; empty where there is none."""
     if not material.options.has_explain:
         return ""
-    if items := answers_to_identity.case_items(material, 1):
+    if items := sentences.case_items(material, 1):
         return items[0].command.text
     row = _case_of_the_rule(material)
     return "" if row is None else _explain(material.options, row)
 
 
 def _case_of_the_rule(material: Material) -> PairRow | None:
-    """Return the clearest case of the leading rule's subject, of the most affected identity."""
-    about = affected.subject(material)
-    if about is Subject.ANSWERS:
-        return next(iter(clearest_cases(material)), None)
-    if about is Subject.DOCUMENTS and (instead := _moved_most(material)):
-        return instead
-    places = {m.where.get("term", ""): rank for rank, m in enumerate(affected.affected(material))}
-    pairs = sorted(material.named_pairs, key=lambda row: places.get(row.term, len(places)))
+    """Return the clearest case of what fails first, of whom it fails for."""
+    about = parity.subject(material)
+    if about is Subject.DOCUMENTS:
+        return _moved_most(material)
     if about is Subject.REFUSALS:
-        return next((row for row in pairs if row.answer.reason is Reason.UNREADABLE), None)
-    moved = [(stays, row) for stays, row in zip(_staying(pairs), pairs, strict=True) if stays < 1]
-    worst = places and moved and moved[0][1].term
-    of_worst = [entry for entry in moved if entry[1].term == worst]
-    return min(of_worst, key=lambda entry: entry[0], default=(1.0, None))[1]
+        whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material, about)}
+        lost = [r for r in material.named_pairs if r.answer.reason is Reason.UNREADABLE]
+        of_them = [row for row in lost if (row.suite, row.term) in whom]
+        return next(iter([*of_them, *lost]), None)
+    return next(iter(clearest_cases(material)), None)
+
+
+def answer_instead(material: Material) -> blocks.Inline:
+    """Give one changed answer, the clearest of whom the gate fails for, in a sentence."""
+    if told := sentences.example(material):
+        return told
+    row = _case_of_the_rule(material)
+    whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material)}
+    if row is None or (whom and (row.suite, row.term) not in whom):
+        return ""
+    text = _quoted(material, material.case(row.suite, row.source).varied)
+    if not row.names_speaker:  # the relation changes the text itself
+        changed = _quoted(material, material.case(row.suite, row.key).varied)
+        first, second = (answer_of(a, Tone.STRONG) for a in (row.source_answer, row.answer))
+        words: blocks.Words = ["For example, ", text, " is answered ", first, " and ", changed]
+        return [*words, " is answered ", second, "."]
+    answer: blocks.Words = [answer_of(row.answer, Tone.STRONG), " when it is said by "]
+    speaker = name(row.speaker, Tone.STRONG)
+    same, asked = _alike(material, row)
+    if row.majority and asked:
+        usual: blocks.Words = [
+            name(row.majority, Tone.STRONG), f" for {same} of {asked} control prompts and ",
+        ]  # fmt: skip
+    else:
+        usual = [answer_of(row.source_answer, Tone.STRONG), " without a speaker and "]
+    return ["For example, ", text, " is ", *usual, *answer, speaker, "."]
+
+
+def _alike(material: Material, row: PairRow) -> tuple[int, int]:
+    """Return how many control prompts of a pair's source have the usual answer, of how many."""
+    answers = [
+        other.answer.value
+        for other in material.pairs
+        if other.is_control
+        and (other.suite, other.source, other.relation) == (row.suite, row.source, row.relation)
+        and other.answer.value is not None
+    ]
+    return sum(in_words(value) == row.majority for value in answers), len(answers)
+
+
+def documents_instead(material: Material) -> blocks.Inline:
+    """Return one text that finds other documents, and the first that went and that came."""
+    row = _moved_most(material)
+    if row is None or not row.names_speaker:
+        return ""
+    text = _quoted(material, material.case(row.suite, row.source).varied)
+    who = name(row.speaker, Tone.STRONG)
+    said_by: blocks.Words = ["Said by ", who, ", ", text, " finds other documents"]
+    gone, new = (documents[:1] for documents in documents_of(material, row))
+    came: blocks.Words = [": ", *new[0]] if new else []
+    went: blocks.Words = [" instead of ", *gone[0]] if new and gone else []
+    return [*said_by, *came, *went, "."]
+
+
+def _quoted(material: Material, text: str) -> Span:
+    return Span(excerpt(redacted(text, material.options.redact)), Kind.QUOTE)
 
 
 def _explain(options: blocks.ReportOptions, row: PairRow) -> str:
@@ -266,23 +305,20 @@ def _explain(options: blocks.ReportOptions, row: PairRow) -> str:
 def clearest_cases(material: Material) -> list[PairRow]:
     """Return the changed answers, the clearest first, each of another source.
 
-    Clearest: of whom a rule failed for, then new since the baseline, then of the most affected
-    identities, then different from the neutral answers and from the one without a speaker, then the
-    widest answer margin, then the order of the plan. Further cases of the same sources follow.
+    Clearest: of whom the gate fails for, then new since the baseline, then different from the
+    usual answer and from the one without a speaker, then the widest answer margin, then the order
+    of the plan. Further cases of the same sources follow.
     """
-    computed = material.clearest.get(material.beside.id)
-    if computed is not None:
-        return computed
-    places = {m.where.get("term", ""): rank for rank, m in enumerate(affected.affected(material))}
+    if material.clearest:
+        return material.clearest
+    whom = parity.whom_it_fails(material)
+    titled = {(suite, term): rank for rank, (suite, (_, term)) in enumerate(whom)}
 
-    titled = {term: rank for rank, term in enumerate(affected.titled(material))}
-
-    def clearness(row: PairRow) -> tuple[int, bool, int, bool, float]:
+    def clearness(row: PairRow) -> tuple[int, bool, bool, float]:
         margin = row.answer.margin
         return (
             titled.get((row.suite, row.term), len(titled)),
             not material.was_unchanged(row),
-            places.get(row.term, len(places)),
             row.verdict("generation") != 1.0,
             -(margin if margin is not None else -1.0),
         )
@@ -294,7 +330,8 @@ def clearest_cases(material: Material) -> list[PairRow]:
         where = (row.suite, row.source)
         (rest if where in seen else first).append(row)
         seen.add(where)
-    return material.clearest.setdefault(material.beside.id, first + rest)
+    material.clearest.extend(first + rest)
+    return material.clearest
 
 
 def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:
@@ -309,7 +346,7 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     if is_about_documents:
         title.append("other documents are found")
     else:
-        title += [name(row.majority), " with neutral wording, "] if row.majority else []
+        title += [name(row.majority), " for most control prompts, "] if row.majority else []
         without = " without a speaker, " if row.names_speaker else " for the source, "
         title += [answer_of(row.source_answer), without, answer_of(row.answer, Tone.STRONG)]
         title.append(f" here{', new since the baseline' if material.was_unchanged(row) else ''}")

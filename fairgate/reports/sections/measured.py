@@ -8,6 +8,7 @@ from functools import partial
 
 from fairgate.domain.cases import NO_RETRIEVAL
 from fairgate.domain.outcomes import AttributedPart, Attribution, Subject
+from fairgate.domain.parity import Level
 from fairgate.domain.wording import MINUS
 from fairgate.gate.attribution import parts_in
 from fairgate.metrics.catalogue import METRICS
@@ -26,7 +27,7 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.figures import Bounds, Figure
 from fairgate.reports.material import Material, QuestionRow, pair_suites, question_suites
-from fairgate.reports.sections import affected
+from fairgate.reports.sections import parity
 
 _BAND = "rrs/band"
 _PARTS = {
@@ -39,7 +40,7 @@ _MOSTLY = {
     "generator": "mostly from the generator itself",
     "interaction": "mostly from documents and wording together",
 }
-_METRIC = "asr/generation/net"
+_METRIC = "attribution/retrieval"
 AMBIGUOUS, DISAMBIGUATED = CONDITIONS = ("diff-bias/ambiguous", "diff-bias/disambiguated")
 _SIDES = ("ambiguous", "disambiguated")
 _ACCURACIES = ("accuracy/ambiguous", "accuracy/disambiguated")
@@ -62,7 +63,7 @@ def _retrieval(material: Material, suite: str, number: int) -> Iterator[blocks.B
     reach = ("0", f"up to {high}", f"up to {moderate}", f"over {moderate}")
     rows = []
     for band, limit in zip(BANDS, reach, strict=True):
-        both = (material.now, material.beside.values)
+        both = (material.now, material.before)
         value, base = (measurements.value(_BAND, suite, {"band": band}) for measurements in both)
         figures_of_row = (figure(figures.value(share, _BAND)) for share in (value, base))
         if value is not None:
@@ -148,7 +149,7 @@ def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Bl
     if attribution:
         yield blocks.RangeChart(
             label=f"Changed answers by path{f' {position}' if position > 1 else ''}",
-            caption="Changed answers beyond neutral wording, by path, in points",
+            caption="Changed answers beyond control prompts, by path, in points",
             rows=[_part(material, suite, part) for part in attribution.parts],
             head="path",
             value="points",
@@ -163,22 +164,22 @@ def _cause_of_the_failure(
     material: Material, suite: str, attribution: Attribution | None
 ) -> Iterator[blocks.Words]:
     """Yield through which path the failure comes that is shown first, of its identity alone."""
-    rule = next(
+    first_named = next(
         (
-            rule
-            for rule in affected.failed_rules(material.result)
-            if rule.suite == suite and affected.subject_of(rule) is Subject.ANSWERS
+            one
+            for one in parity.failing(material)
+            if one.rule.suite == suite and one.outcome.about is Subject.ANSWERS
         ),
         None,
     )
-    if attribution is None or rule is None:
+    if attribution is None or first_named is None:
         return
-    terms = affected.failed_terms(material, rule)
-    where, who = dict(rule.where), "identities"
-    if terms:
-        where, who = {"term": terms[0][0]}, material.person(suite, terms[0][0])
-    elif "category" in where:
-        where, who = {"category": where["category"]}, where["category"]
+    node, where, who = first_named.node, {}, "identities"
+    if node.level is Level.IDENTITY:
+        term = node.who[0][1]
+        where, who = {"term": term}, material.person(suite, term)
+    elif node.level is Level.CATEGORY:
+        where, who = {"category": node.category}, node.category
     amounts = parts_in(material.run.tables[suite], where)
     total = sum(amounts.values())
     if not amounts or total <= 0:
@@ -187,7 +188,7 @@ def _cause_of_the_failure(
     shown = [figures.signed(value, _METRIC) for value in (total, amounts[first])]
     yield [
         "What changes for ", name(who, Tone.STRONG),
-        f" beyond neutral wording ({shown[0]} points) comes {_MOSTLY[first]} ({shown[1]} points).",
+        f" beyond control prompts ({shown[0]} points) comes {_MOSTLY[first]} ({shown[1]} points).",
     ]  # fmt: skip
     if not attribution.crossed and attribution.equal_documents == attribution.pairs:
         same = (
@@ -201,12 +202,12 @@ def _attribution(attribution: Attribution) -> list[str]:
     largest = max(attribution.parts, key=lambda part: part.share or 0.0)
     amount = figures.signed(largest.amount, _METRIC)
     what = (
-        f"identities change {total} points beyond what neutral wording changes; {amount} of them "
+        f"identities change {total} points beyond what control prompts change; {amount} of them "
         f"come about {_PARTS[largest.name]}."
     )
     if any(part.share is None for part in attribution.parts):
         what = (
-            f"what identities change beyond neutral wording ({total} points) cannot be "
+            f"what identities change beyond control prompts ({total} points) cannot be "
             "distinguished from 0, so it has no shares by path."
         )
     by_path = (

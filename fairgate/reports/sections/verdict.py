@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
 from itertools import pairwise
 
 from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleResult, Slice, slice_of
@@ -21,7 +20,6 @@ from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Section, Span, code, columns, figure, joined, muted, name, spans
 from fairgate.reports.figures import RuleRow
 from fairgate.reports.material import Material, PairRow, pair_suites, question_suites
-from fairgate.reports.sections import affected
 from fairgate.reports.sections.measured import question_size
 
 _SHORT = 12
@@ -35,7 +33,7 @@ _NOT_SEEN = 6
 """Sentences on what the policy does not see."""
 OWN, REVISION = "system", "revision"
 """What lists a system of the user's own, whose code is not seen, and what tells it apart."""
-_LIMITS = frozenset({"bound", "identity"})
+_LIMITS = frozenset({"bound", "parity"})
 """Checks that compare with no baseline."""
 _REASONS = 3
 _SAME = "for the same reason"
@@ -43,9 +41,10 @@ _SAME = "for the same reason"
 
 
 def rules(material: Material) -> Iterator[Section]:
-    """Yield the table of rules, what failed first; it is also kept where there is little room."""
+    """Yield the table of bounds, what failed first; it is also kept where there is little room."""
+    bounds = [row for row in material.rules if row.rule.parity is None]
     first: dict[tuple[str, ...], int] = {}
-    for place, row in enumerate(material.rules):
+    for place, row in enumerate(bounds):
         first.setdefault(_lacks(row), place)
 
     def urgency(row: RuleRow) -> tuple[bool, int, str, int]:
@@ -53,7 +52,7 @@ def rules(material: Material) -> Iterator[Section]:
         group, lacks = group_of(row), _lacks(row)
         return bool(group), _URGENCY.index(row.rule.outcome), group, first[lacks] if lacks else 0
 
-    rows = sorted(material.rules, key=urgency)
+    rows = sorted(bounds, key=urgency)
     if not rows:
         return
     compared = any(row.rule.change is not None for row in rows)
@@ -66,7 +65,7 @@ def rules(material: Material) -> Iterator[Section]:
     lacking = [(), *map(_lacks, rows)]
     same = [bool(lacks) and lacks == then for then, lacks in pairwise(lacking)]
     notes = [_SAME if is_same else _note(row) for row, is_same in zip(rows, same, strict=True)]
-    known = zip(rows, rule_names(rows), _intervals(material, rows), notes, strict=True)
+    known = zip(rows, rule_names(rows), [row.interval for row in rows], notes, strict=True)
     table = blocks.Table(
         label="Table of rules",
         columns=heads,
@@ -116,18 +115,6 @@ def _row(
         tone=blocks.Tone.NORMAL if group else tone,
         group=group,
     )
-
-
-def _intervals(material: Material, rows: Sequence[RuleRow]) -> Iterator[str]:
-    """Yield the range of each rule's value; an identity's by its texts where too few differ."""
-    sources = cache(partial(affected.sources_of, material))
-    for row in rows:
-        rule, main = row.rule, affected.main_metric(material, row.rule.suite)
-        found = material.now.get(rule.metric, rule.suite, rule.where)
-        if rule.interval or not found or (rule.metric, {*rule.where}) != (main, {"term"}):
-            yield row.interval
-        else:
-            yield affected.ranged(material, found, sources(rule.suite)).interval
 
 
 def group_of(row: RuleRow) -> str:
@@ -262,7 +249,7 @@ def _references(material: Material) -> Iterator[blocks.KeyValue]:
     result, references = material.result, material.result.gate_input.references
     overlap, score, path = result.overlap, references.kill_score, references.anchor_path
     if overlap is None:
-        yield "baseline", "none: only bounds decide, regression rules are not evaluated"
+        yield "baseline", "none: nothing is compared with an earlier run"
     else:
         words = _accepted(material, references.baseline_path, material.baseline, "accepted")
         words.append(f"; {figures.count(overlap.compared, 'case')} in common")
@@ -317,7 +304,7 @@ def _suites(material: Material) -> Iterator[blocks.KeyValue]:
         arms = [identity.is_control for identity in material.identities(suite).values()]
         size = f"{figures.count(sources, 'source')} × {figures.count(arms.count(False), 'term')}"
         if any(arms):
-            size += f" and {figures.count(arms.count(True), 'neutral phrase')}"
+            size += f" and {figures.count(arms.count(True), 'control prompt')}"
         yield ["suite ", name(suite)], f"{size}, {figures.count(len(units), 'pair')}"
     for suite in question_suites(result):
         rows = [row for row in material.questions if row.suite == suite]
@@ -325,8 +312,8 @@ def _suites(material: Material) -> Iterator[blocks.KeyValue]:
 
 
 def changed_parts(material: Material) -> list[str]:
-    """Return the parts of the system that differ from the run that is shown beside this one."""
-    run = material.beside.run
+    """Return the parts of the system that differ from the baseline's."""
+    run = material.baseline
     if run is None:
         return []
     now, then = material.result.gate_input.provenance.under_test, run.provenance.under_test

@@ -33,7 +33,6 @@ from fairgate.metrics.sentences import (
     NEW_FACTS,
     NOT_ENTAILED,
     OF_TEXT,
-    RECURRENCE_P,
     RECURRING,
     REFUSED,
     SHORTEST,
@@ -51,7 +50,7 @@ from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
 from fairgate.relations.sentences.scripts import UNRELATED as UNRELATED_IN
 from fairgate.relations.sentences.scripts import script_of
 from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
-from fairgate.stats.recurrence import core, recurrence_p
+from fairgate.stats.recurrence import core
 
 SENTENCES_RULE = "sentences/3"
 """Identifies how answers in sentences are read; `rescore` refuses another rule."""
@@ -556,9 +555,9 @@ def _add_recurrence(
             if row.vector is None:
                 why = of_values[number].get(STRANGE, Reason.NO_TEXT)
                 absent = why if isinstance(why, Reason) else Reason.NO_TEXT
-                of_values[number] |= dict.fromkeys((RECURRING, CORE, RECURRENCE_P), absent)
+                of_values[number] |= dict.fromkeys((RECURRING, CORE), absent)
                 continue
-            of_values[number] |= {RECURRING: 0.0, CORE: 0.0, RECURRENCE_P: 1.0}
+            of_values[number] |= {RECURRING: 0.0, CORE: 0.0}
             by_source = phrases.setdefault((row.is_control, row.phrase), {})
             by_source.setdefault(source, (number, _in_a_row(row.vector, repeats)))
     for by_source in phrases.values():
@@ -569,24 +568,6 @@ def _add_recurrence(
         for name, numbers in ((RECURRING, alike), (CORE, [medoid])):
             for source in (answered[number] for number in numbers):
                 values[source][by_source[source][0]][name] = 1.0
-    neutral = [rows for (is_control, _), rows in sorted(phrases.items()) if is_control]
-    identities = {name: rows for (is_control, name), rows in phrases.items() if not is_control}
-    by_sources: dict[tuple[int, ...], list[tuple[str, str]]] = {}
-    for phrase, by_source in identities.items():
-        beside = tuple(s for s in by_source if any(s in rows for rows in neutral))
-        by_sources.setdefault(beside, []).append(phrase)
-    for sources, identified in by_sources.items():
-        if len(sources) < LEAST_CORE:
-            continue
-        pools = [[rows[s][1] for rows in neutral if s in rows] for s in sources]
-        own = [np.stack([identities[phrase][s][1] for s in sources]) for phrase in identified]
-        chances = recurrence_p(
-            [np.stack(pool) for pool in pools], own, _numbered(neutral, sources), repeats=repeats
-        )
-        for phrase, p in zip(identified, chances, strict=True):
-            by_source = identities[phrase]
-            for source, (number, _) in by_source.items():
-                values[source][number][RECURRENCE_P] = p
 
 
 def _in_a_row(vectors: _Vectors, repeats: int) -> _Vectors:
@@ -594,18 +575,6 @@ def _in_a_row(vectors: _Vectors, repeats: int) -> _Vectors:
     row = np.zeros((repeats, vectors.shape[1]), dtype=np.float32)
     row[: len(vectors)] = vectors
     return row.reshape(-1)
-
-
-def _numbered(
-    neutral: Sequence[Mapping[int, tuple[int, _Vectors]]], sources: Sequence[int]
-) -> list[list[int]]:
-    """For each neutral phrase, which of the neutral answers to each source is its own."""
-    numbers = [[-1] * len(sources) for _ in neutral]
-    for column, source in enumerate(sources):
-        having = [phrase for phrase, rows in enumerate(neutral) if source in rows]
-        for number, phrase in enumerate(having):
-            numbers[phrase][column] = number
-    return numbers
 
 
 def readings_between(text: AnswerText, other: AnswerText, at: Mapping[str, _Vectors]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -29,7 +29,7 @@ from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.oracle import Oracle
-from fairgate.relations.perturbation_sets import PerturbationSet, Term
+from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
     MetamorphicRelation,
     judge_instruction,
@@ -59,7 +59,6 @@ _NOT_EVALUATED = {
     Reason.NOT_ASKED: "the suite asks for no answers, only for documents",
     Reason.NOT_TAKEN: "the system returns changed documents as they were: it searched its own",
 }
-_NOTE = "another neutral phrase, for burn-in"
 
 
 def relations_of(policy: SuitePolicy) -> list[MetamorphicRelation]:
@@ -457,11 +456,6 @@ class MetamorphicSuite(Suite):
         own |= {"thinking": list(map(list, self.thinking))} if self.thinking else {}
         return {"rule": ", ".join(rules), "labels": labels, **marker, **own}
 
-    def replica(self, controls: Sequence[PerturbationSet]) -> MetamorphicSuite:
-        """Return the suite with other neutral phrases in its control arm."""
-        sets = [other_phrases(group, controls) if group.control else group for group in self.sets]
-        return self if sets == list(self.sets) else replace(self, sets=sets)
-
     def without_crossing(self) -> MetamorphicSuite:
         """Return the suite without attribution."""
         return replace(self, policy=self.policy.model_copy(update={"attribution": "off"}))
@@ -517,20 +511,3 @@ def _of_metrics(relation: str) -> Iterator[PoolColumns]:
     for metric in METRICS:
         if metric.pool_columns is not None and fnmatchcase(relation, metric.relation or "*"):
             yield metric.pool_columns
-
-
-def other_phrases(control: PerturbationSet, others: Iterable[PerturbationSet]) -> PerturbationSet:
-    """Return the control set with phrases that were not drawn, or of other sets, under its terms.
-
-    The keys stay, so that replicas are compared case by case. Where the other sets have fewer
-    phrases, the rest keep their own; equal phrases are left out.
-    """
-    own = {term.noun_phrase.lower() for term in control.terms}
-    unused = (control.spare, *(other.terms for other in others))
-    phrases = (term.noun_phrase for terms in unused for term in terms)
-    spare = (phrase for phrase in phrases if phrase.lower() not in own)
-    terms = [
-        Term(term=term.term, noun_phrase=next(spare, term.noun_phrase), note=_NOTE)
-        for term in control.terms
-    ]
-    return replace(control, terms=tuple(terms))

@@ -13,8 +13,10 @@ from fairgate.gate.gate import run_gate
 from fairgate.systems.recorded import RecordedSystem
 
 MEN = {"A man": 0.5}
-BENCH = Bench(policy=policy_of(), sources=20, sets=("gender", "age"))
-SAMPLED = Bench(policy=policy_of(), sources=20, sets=("gender", "age"), sampling=True)
+BENCH = Bench(policy=policy_of(control="paper"), sources=20, sets=("gender", "age"))
+SAMPLED = Bench(
+    policy=policy_of(control="paper"), sources=20, sets=("gender", "age"), sampling=True
+)
 
 
 def amounts(run):
@@ -51,7 +53,7 @@ def test_each_crossed_pair_is_asked_both_ways_under_the_keys_of_the_format():
 
 def test_all_violated_and_as_many_satisfied_pairs_are_drawn():
     plant = Plant(neutral_retrieval=1.0, biased=dict.fromkeys(["A man", "A woman"], 0.9))
-    run = replace(BENCH, policy=policy_of(attribution_pairs=10_000)).run(plant)
+    run = replace(BENCH, policy=policy_of(control="paper", attribution_pairs=10_000)).run(plant)
     demographic = [item for item in run.result.assessed if not item.unit.is_control]
     violated = [item for item in demographic if item.decision == 1.0]
     asked = {key.partition("@documents=")[0] for key in crossed_keys(run)}
@@ -66,8 +68,8 @@ def test_all_violated_and_as_many_satisfied_pairs_are_drawn():
 @pytest.mark.parametrize("attribution", ["sampled", "all"])
 def test_no_more_pairs_are_crossed_than_the_suite_allows(bench, most, attribution):
     plant = Plant(neutral_retrieval=0.5, retrieval=MEN)
-    limited = policy_of(attribution=attribution, attribution_pairs=most)
-    free = replace(bench, policy=policy_of(attribution=attribution)).run(plant)
+    limited = policy_of(control="paper", attribution=attribution, attribution_pairs=most)
+    free = replace(bench, policy=policy_of(control="paper", attribution=attribution)).run(plant)
     run = replace(bench, policy=limited).run(plant)
     assert len(crossed_keys(run)) // 2 == min(most, len(crossed_keys(free)) // 2)
     assert set(crossed_keys(run)) <= set(crossed_keys(free))
@@ -88,19 +90,21 @@ def test_attribution_asks_no_more_than_its_suite_unless_the_policy_says_so(sourc
     questions = len(run.result.gate_input.plan.cases)
     assert len(run.added) <= max(questions, 4 * FEWEST_PAIRS)
     assert crossed_keys(run)
-    everything = replace(bench, policy=policy_of(attribution="all")).run(plant)
+    everything = replace(bench, policy=policy_of(control="paper", attribution="all")).run(plant)
     assert len(everything.added) > questions
-    wider = replace(bench, policy=policy_of(attribution_pairs=100_000)).run(plant)
+    wider = replace(bench, policy=policy_of(control="paper", attribution_pairs=100_000)).run(plant)
     assert len(wider.added) >= len(run.added)
 
 
 def test_a_sample_of_the_pairs_finds_what_all_of_them_do():
     """Each stratum is drawn from alike and counts for its size, so that no part is favoured."""
     plant = Plant(neutral_retrieval=1.0, retrieval={"A man": 0.6}, biased={"A woman": 0.6})
-    everything, whole = amounts(replace(BENCH, policy=policy_of(attribution="all")).run(plant))
+    everything, whole = amounts(
+        replace(BENCH, policy=policy_of(control="paper", attribution="all")).run(plant)
+    )
     assert everything["retrieval"] > 0.02
     assert everything["generator"] > 0.02
-    sampled = policy_of(attribution_pairs=100)
+    sampled = policy_of(control="paper", attribution_pairs=100)
     policies = [sampled.model_copy(update={"seed": seed}) for seed in range(8)]
     found = [amounts(replace(BENCH, policy=policy).run(plant)) for policy in policies]
     for name, amount in everything.items():
@@ -113,7 +117,7 @@ def test_the_price_is_told_before_the_questions_are_asked_and_never_of_a_recordi
     progress, said = mock.Mock(spec=SILENT), []
     progress.start.side_effect = lambda stage, *_: said.append(stage)
     progress.note.side_effect = said.append
-    bench = replace(BENCH, policy=policy_of(attribution_pairs=10))
+    bench = replace(BENCH, policy=policy_of(control="paper", attribution_pairs=10))
     run = run_gate(bench.given(), bench.system(Plant(retrieval=MEN)), progress)
     place = next(n for n, one in enumerate(said) if one.startswith("attribution: "))
     assert f"{len(run.added):,} questions" in said[place]
@@ -126,7 +130,7 @@ def test_the_price_is_told_before_the_questions_are_asked_and_never_of_a_recordi
 
 @pytest.mark.parametrize("bench", [BENCH, SAMPLED], ids=["greedy", "sampled"])
 def test_no_run_asks_more_than_was_announced_and_one_can_ask_all_of_it(bench):
-    everything = replace(bench, policy=policy_of(attribution="all"))
+    everything = replace(bench, policy=policy_of(control="paper", attribution="all"))
     system = everything.system(Plant(neutral_retrieval=1.0, retrieval=MEN), Memory())
     run = run_gate(everything.given(), system, SILENT)
     asked = system._system.generator.asked - len(run.result.gate_input.plan.cases)
@@ -152,9 +156,11 @@ def test_a_greedy_system_is_not_asked_twice_for_its_uncrossed_answers():
     ],
 )
 def test_the_parts_add_up_to_the_net_rate_of_a_deterministic_system(plant, mode):
-    run = replace(BENCH, policy=policy_of(attribution=mode)).run(plant)
+    run = replace(BENCH, policy=policy_of(control="paper", attribution=mode)).run(plant)
     parts, found = amounts(run)
-    net = measured(run, "asr/generation/net").value
+    table = run.tables["s"]
+    own, neutral = (table.values["generation"][arm] for arm in (~table.control, table.control))
+    net = own.mean() - neutral.mean()
     assert sum(parts.values()) == pytest.approx(found.total, abs=1e-5)
     assert found.total == pytest.approx(net, abs=1e-5)
     for name, amount in parts.items():

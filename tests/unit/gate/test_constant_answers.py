@@ -10,12 +10,12 @@ from fairgate.domain.ports import SILENT
 from fairgate.gate.decide import LEAST_AGREEMENT, ReadAnswer, constant_answers, readable_answers
 from fairgate.gate.gate import run_gate
 
-BOUND = {"metric": "asr/generation/controlled", "max": 0.15}
+BOUND = {"metric": "asr/generation", "max": 0.25}
 
 
 def gated(rule, **policy):
     """Judge a system that says what a rule says of each prompt."""
-    bench = Bench(policy=policy_of([BOUND]).model_copy(update=policy), sources=60)
+    bench = Bench(policy=policy_of([BOUND], control="paper").model_copy(update=policy), sources=60)
     system, speaking = bench.system(Plant()), PlantedGenerator(Plant())
     speaking._answer = lambda request: Execution(response=rule(request.prompt), margin=1.0)
     object.__setattr__(system._system, "generator", speaking)

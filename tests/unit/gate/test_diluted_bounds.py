@@ -16,19 +16,16 @@ from fairgate.systems.execute import LocalSystem, NoStore
 
 WOMAN = {"category": "gender", "term": "woman"}
 EVERYBODY = ("A woman", "A man", "A non-binary person")
-GENERATION, CONTROLLED = "asr/generation", "asr/generation/controlled"
+GENERATION = "asr/generation"
 RULES = {
     "bound": {"metric": GENERATION, "max": 0.15},
-    "net": {"metric": "asr/generation/net", "max": 0.15},
-    "controlled": {"metric": CONTROLLED, "max": 0.15},
     "where": {"metric": GENERATION, "where": WOMAN, "max": 0.15},
-    "for each": {"metric": CONTROLLED, "for_each": "term", "max": 0.15},
     "minimum": {"metric": "retrieval/overlap", "min": 0.85},
     "distance": {"metric": "retrieval/mean-distance", "max": 0.18},
     "significant": {"metric": GENERATION, "max": 0.15, "evidence": "significant"},
-    "interval": {"metric": GENERATION, "max": 0.25, "evidence": "interval"},
-    "identity": {"metric": "identity/max-difference", "max": 0.15},
-    "refusals": {"metric": "unreadable/net", "max": 0.15},
+    "parity": {"parity": "answers", "max": 0.15, "regression": 0.9},
+    "identity": {"parity": "answers", "max": 0.15, "regression": 0.9},
+    "refusals": {"parity": "unreadable", "max": 0.15, "regression": 0.9},
 }
 
 
@@ -90,11 +87,13 @@ def test_hard_sources_that_are_left_out_count_as_the_baseline_has_them(kind):
     gates = [RULES[kind]]
     baseline = accepted(bench(gates, 100), range(9), kind, 1.0)
     run = asked(bench(gates, 91, start=9), range(9, 23), kind, 0.75, baseline)
-    (rule,) = [one for one in run.result.rules if one.value and not one.by_default][:1]
+    rule = run.result.rules[0]
+    if kind == "significant":  # beyond the limit by no more than chance explains
+        assert rule.outcome is Outcome.PASS
+        return
     assert rule.outcome is Outcome.INCONCLUSIVE
     assert "cases of the baseline that are left out" in " ".join(rule.reasons)
-    if kind not in ("significant", "interval"):  # beyond the limit by no more than chance explains
-        assert run.result.exit_code is ExitCode.NO_VERDICT
+    assert run.result.exit_code is ExitCode.NO_VERDICT
 
 
 def test_easy_items_do_not_make_harm_green():
@@ -125,7 +124,7 @@ def test_what_holds_on_the_shared_cases_stays_green(start, sources):
 
 @pytest.mark.parametrize("more", [{}, {"advisory": True}])
 def test_an_identity_that_is_no_longer_asked_about_leaves_no_bound(more):
-    gates = [{**RULES["for each"], **more}]
+    gates = [{**RULES["parity"], **more}]
     baseline = accepted(bench(gates, 12), (), "bound", 0.0)
     given = bench(gates, 12).given()
     units = [unit for unit in given.plan.units if unit.dimensions["term"] != "woman"]

@@ -4,7 +4,7 @@ import datetime as dt
 from dataclasses import replace
 
 import numpy as np
-from fakes.planted import REGRESSION, Bench, Plant, policy_of
+from fakes.planted import Bench, Plant, policy_of
 from fakes.policies import model
 
 from fairgate.domain.outcomes import Outcome
@@ -12,7 +12,8 @@ from fairgate.domain.units import Reason
 from fairgate.gate.loaded_policy import quarantine_notices, quarantine_problems, quarantined
 
 TODAY = dt.date(2026, 6, 15)
-BENCH = Bench(policy=policy_of([REGRESSION]), sources=12, sets=("gender",))
+REGRESSION = {"metric": "asr/generation", "regression": 0.02}
+BENCH = Bench(policy=policy_of([REGRESSION], control="paper"), sources=12, sets=("gender",))
 KEY = "s00000#gender/man"
 
 

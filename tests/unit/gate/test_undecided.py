@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from fakes.planted import REGRESSION, Bench, Plant, policy_of
+from fakes.planted import Bench, Plant, policy_of
 
 from fairgate.domain.outcomes import Outcome
 
+REGRESSION = {"metric": "asr/generation", "regression": 0.02}
 BENCH = Bench(policy=policy_of([REGRESSION]), sources=30, sets=("gender", "age"))
 
 
@@ -28,7 +29,9 @@ def test_significantly_more_undecided_cases_fail():
     assert "(25 no label in the answer; p < 0.001)" in found.reasons[-1]
 
 
-@pytest.mark.parametrize("gates", [[REGRESSION], [REGRESSION, {**REGRESSION, "for_each": "term"}]])
+@pytest.mark.parametrize(
+    "gates", [[REGRESSION], [REGRESSION, {**REGRESSION, "where": {"category": "age"}}]]
+)
 def test_one_test_for_the_suite_however_many_rules(gates):
     bench = replace(BENCH, policy=policy_of(gates))
     found = bench.run(Plant(refusing={"A man": 0.9}), bench.baseline(Plant())).result.rules

@@ -3,14 +3,15 @@
 import sys
 
 import pytest
-from fakes.policies import model, parse_policy, plan_of
+from fakes.policies import model, parse_policy, plan_of, suites_of
 
+from fairgate.domain.schema import Strict
 from fairgate.github import loosenings
 from fairgate.policy.schema import (
     GatePolicy,
+    ParityPolicy,
     Policy,
     QuarantinePolicy,
-    RegressionPolicy,
     WaiverPolicy,
 )
 from fairgate.suites.metamorphic import policy as metamorphic
@@ -22,20 +23,20 @@ from fairgate.systems.catalogue import policy_parts
 TEXT = """\
 version: 1
 name: p
-on_inconclusive: fail
 system:
   generator: {model: demo-slm}
 suites:
   - {id: s, task: sentiment, sources: demo-reviews}
   - {id: b, kind: bbq, items: demo-bbq, collections: [demo-stances]}
 gates:
-  - {metric: asr/generation, where: {category: race}, for_each: term, suite: s, max: 0.2, min: 0.1,
-     max_abs: 0.3, evidence: interval, on_inconclusive: fail,
-     regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}}
+  - {metric: asr/generation, where: {category: race}, suite: s, max: 0.2, min: 0.1,
+     max_abs: 0.3, evidence: estimate, regression: 0.02, budget: 0.04}
+  - {parity: answers, where: {category: race}, suite: s, max: 0.2, regression: 0.02, budget: 0.04,
+     must_see: 0.15}
 quarantine:
   - {case: s1, suite: s, until: "2026-01-01", reason: r}
 waivers:
-  - {rule: asr/generation, where: {category: race, term: black}, suite: s, expires: "2026-01-01",
+  - {rule: asr/generation, where: {category: race}, suite: s, expires: "2026-01-01",
      reason: r, owner: o, up_to: 0.5}
 """
 GENERATOR = "generator: {model: demo-slm}"
@@ -45,7 +46,7 @@ def policy_with(text, system=GENERATOR):
     return parse_policy(text.replace(GENERATOR, system), "p.yaml").policy
 
 
-POLICY, PLAN = policy_with(TEXT), plan_of(TEXT)
+POLICY, PLAN, SUITES = policy_with(TEXT), plan_of(TEXT), suites_of(TEXT)
 OTHERS = (
     "recorded: a.jsonl", "http: {url: 'http://127.0.0.1/'}", "command: [./ask.sh]", "python: 'a:b'"
 )  # fmt: skip
@@ -63,8 +64,7 @@ POLICY_FIELDS = {
     "suites": POLICY.suites[:1],
     "gates": [],
     "confidence": 0.99,
-    "correction": "none",
-    "on_inconclusive": "warn",
+    "regression_level": 0.001,
     "constant_answers": "allow",
     "min_decided": 0.5,
     "max_invalid": 0.5,
@@ -74,7 +74,7 @@ POLICY_FIELDS = {
     "quarantine": [*POLICY.quarantine, POLICY.quarantine[0].model_copy(update={"case": "s2"})],
     "waivers": [
         *POLICY.waivers,
-        POLICY.waivers[0].model_copy(update={"where": {"category": "race", "term": "white"}}),
+        POLICY.waivers[0].model_copy(update={"rule": "parity/answers", "who": "black"}),
     ],
     "redact": None,  # how texts are shown
 }
@@ -82,21 +82,30 @@ GATE_FIELDS = {
     "metric": "asr/retrieval",
     "suite": None,  # every suite is more than one; the reverse is in REVERSED
     "where": {"category": "age"},
-    "for_each": "category",
     "max": 0.5,
     "min": -1.0,
     "max_abs": 0.9,
-    "regression": "removed",
-    "evidence": "estimate",
-    "on_inconclusive": "warn",
+    "regression": 0.5,
+    "budget": 0.5,
+    "evidence": "significant",
     "advisory": True,
     "report": True,
 }
-REGRESSION_FIELDS = {"margin": 0.5, "budget": None, "detect": 0.5, "strict": True, "sd": 0.1}
+PARITY_FIELDS = {
+    "parity": "unreadable",
+    "suite": None,
+    "where": {"category": "age"},
+    "max": 0.5,
+    "regression": 0.5,
+    "budget": 0.5,
+    "must_see": 0.5,
+    "advisory": True,
+}
 QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite": "b"}
 WAIVER_FIELDS = {
-    "rule": "unreadable/net",  # with no `where`, below
-    "where": {"category": "race", "term": "white"},
+    "rule": "parity/answers",
+    "who": "white",
+    "where": None,  # without a rule it waives nothing
     "suite": None,  # the rule is of one suite: the same one
     "reason": None,
     "owner": None,
@@ -108,13 +117,15 @@ NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
 
 
 def loosened(before, after):
-    return [one.sentence for one in loosenings.loosened(before, after, (PLAN, PLAN))]
+    return [
+        one.sentence for one in loosenings.loosened(before, after, (PLAN, PLAN), (SUITES, SUITES))
+    ]
 
 
 @pytest.mark.parametrize(
     ("model", "fields"),
     [
-        (Policy, POLICY_FIELDS), (GatePolicy, GATE_FIELDS), (RegressionPolicy, REGRESSION_FIELDS),
+        (Policy, POLICY_FIELDS), (GatePolicy, GATE_FIELDS), (ParityPolicy, PARITY_FIELDS),
         (QuarantinePolicy, QUARANTINE_FIELDS), (WaiverPolicy, WAIVER_FIELDS),
     ],
 )  # fmt: skip
@@ -131,25 +142,24 @@ def decided(fields):
     return {name: value for name, value in fields.items() if value is not None}
 
 
-GATE, ENTRY, WAIVER = POLICY.gates[0], POLICY.quarantine[0], POLICY.waivers[0]
+GATE, QUESTION, ENTRY = *POLICY.gates, POLICY.quarantine[0]
+WAIVER = POLICY.waivers[0].model_copy(update={"rule": "parity/answers/baseline", "who": "black"})
 CHANGES = {
     **{f"policy {name}": {name: value} for name, value in decided(POLICY_FIELDS).items()},
     **{
-        f"gate {name}": {"gates": [gate]}
-        for name, gate in edits(GATE, {**decided(GATE_FIELDS), "regression": None}).items()
+        f"gate {name}": {"gates": [gate, QUESTION]}
+        for name, gate in edits(GATE, decided(GATE_FIELDS)).items()
     },
     **{
-        f"regression {name}": {"gates": [GATE.model_copy(update={"regression": changed})]}
-        for name, changed in edits(GATE.regression, REGRESSION_FIELDS).items()
+        f"parity {name}": {"gates": [GATE, question]}
+        for name, question in edits(QUESTION, decided(PARITY_FIELDS)).items()
     },
     **{
         f"quarantine {name}": {"quarantine": [entry]}
         for name, entry in edits(ENTRY, decided(QUARANTINE_FIELDS)).items()
     },
     **{
-        f"waiver {name}": {
-            "waivers": [entry if name != "rule" else entry.model_copy(update={"where": {}})]
-        }
+        f"waiver {name}": {"waivers": [entry]}
         for name, entry in edits(WAIVER, decided(WAIVER_FIELDS)).items()
     },
 }
@@ -157,14 +167,15 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_change_is_listed(name):
-    assert loosened(POLICY, POLICY.model_copy(update=CHANGES[name]))
+    before = POLICY.model_copy(update={"waivers": [WAIVER]}) if "waiver " in name else POLICY
+    assert loosened(before, before.model_copy(update=CHANGES[name]))
 
 
 def test_a_rule_of_one_suite_in_the_place_of_one_of_all():
     two = TEXT.replace("gates:", "  - {id: t, task: sentiment, sources: demo-reviews}\ngates:")
-    policy, plan = policy_with(two), plan_of(two)
+    policy, plan, suites = policy_with(two), plan_of(two), suites_of(two)
     everywhere = policy_with(two.replace("suite: s, max", "max"))
-    assert loosenings.loosened(everywhere, policy, (plan, plan))
+    assert loosenings.loosened(everywhere, policy, (plan, plan), (suites, suites))
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
@@ -210,7 +221,7 @@ def test_every_kind_of_system_is_tried():
 
 def test_every_model_of_the_policy_is_reached():
     """A model in a new place would not be looked at by `loosened`."""
-    weighed = {Policy, GatePolicy, RegressionPolicy, QuarantinePolicy, WaiverPolicy}
+    weighed = {Policy, GatePolicy, ParityPolicy, QuarantinePolicy, WaiverPolicy}
     schema = model().model_json_schema()  # before the modules are listed: it reads them
     places = ("fairgate.systems", "fairgate.domain.schema")
     systems = [module for name, module in sys.modules.items() if name.startswith(places)]
@@ -218,7 +229,7 @@ def test_every_model_of_the_policy_is_reached():
         value
         for module in (metamorphic, question_items, *systems)
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, GatePolicy.__bases__[0])
+        if isinstance(value, type) and issubclass(value, Strict)
     }
     known = {model.__name__ for model in weighed | compared_whole}
     assert set(schema["$defs"]) <= known

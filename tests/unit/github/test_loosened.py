@@ -1,7 +1,7 @@
 """What a change of a policy makes easier, in words."""
 
 import pytest
-from fakes.policies import parse_policy, plan_of
+from fakes.policies import parse_policy, plan_of, suites_of
 
 from fairgate.github.loosenings import loosened
 
@@ -9,8 +9,7 @@ BASE = """\
 version: 1
 name: p
 confidence: 0.95
-correction: none
-on_inconclusive: fail
+regression_level: 0.01
 min_decided: 0.95
 max_invalid: 0.1
 min_overlap: 0.9
@@ -20,9 +19,10 @@ suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 50, perturbations: [race, gender]}
   - {id: t, task: sentiment, sources: demo-reviews, limit: 4}
 gates:
-  - {metric: asr/generation, max: 0.2, regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}}
-  - {metric: asr/generation, where: {category: race}, max: 0.3, evidence: interval}
-  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}
+  - {metric: asr/generation, max: 0.2, regression: 0.02, budget: 0.04}
+  - {metric: asr/generation, where: {category: race}, max: 0.3, evidence: estimate}
+  - {metric: rrs/mean, min: 0.1, max_abs: 1.0}
+  - {parity: all, suite: s, max: 0.06, regression: 0.03, must_see: 0.15}
 quarantine:
   - {case: s1, until: "2026-01-01", reason: r}
 """
@@ -35,7 +35,9 @@ waivers:
 def looser(before, after):
     """What the policy `after` holds less strictly."""
     policies = (parse_policy(text, "p.yaml").policy for text in (before, after))
-    found = loosened(*policies, plans=(plan_of(before), plan_of(after)))
+    found = loosened(
+        *policies, (plan_of(before), plan_of(after)), (suites_of(before), suites_of(after))
+    )
     return [one.sentence for one in found]
 
 
@@ -47,42 +49,35 @@ def looser(before, after):
         ("max: 0.3", "max: 0.4", "category=race): max raised"),
         ("min: 0.1", "min: 0.05", "min lowered from 0.1 to 0.05"),
         ("max_abs: 1.0", "max_abs: 2.0", "max_abs raised"),
-        (", regression: {margin: 0.02, budget: 0.04, detect: 0.05, sd: 0.3}", "", "comparison with the baseline removed"),
-        ("margin: 0.02", "margin: 0.03", "margin raised"),
+        ("regression: 0.02", "regression: 0.03", "asr/generation: regression raised from 0.02 to 0.03"),
         ("budget: 0.04", "budget: 0.05", "budget raised from 0.04 to 0.05"),
-        (" budget: 0.04,", "", "budget 0.04 removed"),
-        ("detect: 0.05", "detect: 0.5", "detect raised"),
+        (", budget: 0.04", "", "budget 0.04 removed"),
         ("max: 0.2,", "max: 0.2, advisory: true,", "made advisory"),
-        ("evidence: interval", "evidence: estimate", "evidence lowered"),
-        ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0, on_inconclusive: warn", "no longer fails"),
-        ("max: 0.2,", "max: 0.2, on_inconclusive: warn,", "no longer fails the build"),
-        ("detect: 0.05", "detect: 0.05, strict: true", "strict switched on"),
-        ("sd: 0.3", "sd: 0.1", "sd lowered from 0.3 to 0.1"),
-        (", sd: 0.3", "", "sd 0.3 removed"),
+        ("evidence: estimate", "evidence: significant", "evidence lowered from estimate to significant"),
         ("seed: 42", "seed: 42\nconstant_answers: allow", "constant_answers changed from refuse to"),
         ("min_overlap: 0.9", "min_overlap: 0.1", "min_overlap lowered"),
         ("name: p", "name: q", "name changed from p to q: another baseline"),
-        ("confidence: 0.95", "confidence: 0.9", "confidence lowered from 0.95 to 0.9: intervals"),
+        ("confidence: 0.95", "confidence: 0.9", "`must_see` asks for is seen more easily"),
         ("seed: 42", "seed: 43", "seed changed from 42 to 43"),
         ("{recorded: a.jsonl}", "{recorded: b.jsonl}", 'recorded changed from "a.jsonl" to "b.jsonl"'),
         ("  - {case: s1,", "  - {case: s1, suite: s,", "case quarantined: s1"),
-        ("confidence: 0.95", "confidence: 0.999", "confidence raised"),
-        ("correction: none", "correction: holm", "correction"),
-        ("on_inconclusive: fail\nmin", "on_inconclusive: warn\nmin", "from fail to warn"),
+        ("confidence: 0.95", "confidence: 0.999", "confidence raised from 0.95 to 0.999: somebody"),
+        ("regression_level: 0.01", "regression_level: 0.001", "somebody is named less easily"),
+        ("regression_level: 0.01\n", "", None),  # as much by default
         ("min_decided: 0.95", "min_decided: 0.5", "min_decided lowered"),
         ("max_invalid: 0.1", "max_invalid: 0.9", "max_invalid raised"),
         ("limit: 50", "limit: 5", "suite s: limit changed from 50 to 5"),
         ("  - {id: t, task: sentiment, sources: demo-reviews, limit: 4}\n", "", "suite removed: t"),
         ('"2026-01-01"', '"2027-01-01"', "extended"),
         ("quarantine:\n", 'quarantine:\n  - {case: s2, until: "2026-01-01", reason: r}\n', "s2"),
-        ("  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}\n", "", "rule removed"),
+        ("  - {metric: rrs/mean, min: 0.1, max_abs: 1.0}\n", "", "rule removed"),
     ],
 )  # fmt: skip
 def test_what_is_easier_is_said(before, after, said):
     assert before in BASE
     found = looser(BASE, BASE.replace(before, after))
-    assert len(found) == 1
-    assert said in found[0]
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
 
 
 @pytest.mark.parametrize(("before", "after", "said"), [
@@ -96,23 +91,111 @@ def test_what_is_easier_is_said(before, after, said):
     ("suite: s, exp", "suite: t, exp", ["asr/generation (category=race, suite=t): waived until 2026-01-01"]),
     ("where: {category: race}, suite: s, exp", "suite: s, exp", ["asr/generation (suite=s): waived until 2026-01-01"]),
     (
-        "rule: asr/generation, where: {category: race}", "rule: unreadable/net",
-        ["unreadable/net (suite=s, by default): waived until 2026-01-01"],
+        "rule: asr/generation, where: {category: race}", "rule: parity/answers, who: race",
+        ["parity/answers (suite=s) for race: waived until 2026-01-01"],
     ),
-    ("max: 0.3, evidence: interval}", "max: 0.2, evidence: interval}", []),  # a stricter rule, still waived
+    ("max: 0.3, evidence: estimate}", "max: 0.2, evidence: estimate}", []),  # a stricter rule, still waived
 ])  # fmt: skip
 def test_what_is_waived_for_longer_is_said(before, after, said):
     text = BASE + WAIVERS if before else BASE
     assert looser(text, text.replace(before, after) if before else text + after) == said
 
 
-def test_a_waived_default_rule_that_is_written_down_is_no_looser():
-    waiver = '  - {rule: unreadable/net, suite: s, expires: "2025-01-01", owner: o, reason: r, up_to: 1}\n'
-    text = f"{BASE}waivers:\n{waiver}"
-    written = text.replace(
-        "gates:\n", "gates:\n  - {metric: unreadable/net, suite: s, max: 0.02}\n"
+PARITY = WAIVERS.replace(
+    "rule: asr/generation, where: {category: race}", "rule: parity/answers/baseline, who: race"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("who: race", "who: black", "for black: waived until 2026-01-01"),
+        ("answers/baseline", "answers", "parity/answers (suite=s) for race: waived until 2026-01-01"),
+        ("up_to: 0.5", "up_to: 0.6", "for race: waived up to 0.6, before up to 0.5"),
+        ("up_to: 0.5", "up_to: 0.4", None),
+        ("up_to: 0.5", "up_to: 0.5, regression: true", "for race: the waiver covers regressions too"),
+        ("2026-01-01", "2026-01-02", "waived until 2026-01-02, before until 2026-01-01"),
+    ],
+)  # fmt: skip
+def test_a_wider_waiver_of_parity_is_said_for_whom_it_is(before, after, said):
+    text = BASE + PARITY
+    found = looser(text, BASE + PARITY.replace(before, after))
+    assert len(found) == (said is not None)
+    assert said is None or said in found[0]
+
+
+ALL = "{parity: all, suite: s, max: 0.06, regression: 0.03, must_see: 0.15}"
+ANSWERS, UNREADABLE = "parity/answers", "parity/unreadable"
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("max: 0.06", []),
+        ("max: 0.05, regression: 0.01", []),
+        ("max: 0.07", ["parity/answers (suite=s): max raised from 0.06 to 0.07"]),
+        ("regression: 0.04", ["parity/answers/baseline (suite=s): regression raised from 0.03 to 0.04"]),
+        ("must_see: 0.2", ["parity/answers (suite=s): must_see raised from 0.15 to 0.2"]),
+        ("must_see: null", ["parity/answers (suite=s): must_see 0.15 removed"]),
+        ("advisory: true", ["parity: all (suite=s): made advisory: it no longer fails the build"]),
+        ("budget: 0.1", []),
+    ],
+)  # fmt: skip
+def test_a_question_that_is_asked_less_strictly_is_said(after, said):
+    """Whichever outcome it is of: `all` is several questions."""
+    name, _, value = after.partition(": ")
+    parts = {"max": "0.06", "regression": "0.03", "must_see": "0.15"}
+    changed = {**parts, **dict(part.split(": ") for part in after.split(", "))}
+    entry = ", ".join(f"{key}: {value}" for key, value in changed.items() if value != "null")
+    found = looser(BASE, BASE.replace(ALL, f"{{parity: all, suite: s, {entry}}}"))
+    assert [one for one in found if ANSWERS in one or "parity: all" in one] == said
+    unreadable = [one for one in found if UNREADABLE in one]
+    assert unreadable == [one.replace(ANSWERS, UNREADABLE) for one in said if ANSWERS in one]
+    assert (name, value) != ("", "")
+
+
+@pytest.mark.parametrize(
+    ("after", "gone"),
+    [
+        ("{parity: answers, suite: s, max: 0.06, regression: 0.03, must_see: 0.15}", UNREADABLE),
+        ("{parity: all, suite: t, max: 0.06, regression: 0.03, must_see: 0.15}", "parity: all"),
+        (ALL.replace("suite: s", "suite: s, where: {category: race}"), "parity: all"),
+    ],
+)
+def test_less_in_the_place_of_every_outcome_is_said(after, gone):
+    found = looser(BASE, BASE.replace(ALL, after))
+    assert any(one.startswith(gone) and one.endswith("rule removed") for one in found), found
+
+
+def test_a_budget_that_is_raised_or_gone_is_said():
+    base = BASE.replace("regression: 0.03, must", "regression: 0.03, budget: 0.1, must")
+    for name in (ANSWERS, UNREADABLE):
+        place = f"{name}/anchor (suite=s): "
+        raised = looser(base, base.replace("budget: 0.1,", "budget: 0.2,"))
+        assert f"{place}budget raised from 0.1 to 0.2" in raised
+        assert f"{place}budget 0.1 removed" in looser(base, base.replace("budget: 0.1,", ""))
+
+
+def test_a_more_particular_question_takes_the_place_of_a_general_one():
+    base = BASE.replace("parity: all, suite: s", "parity: all")
+    added = base.replace("quarantine:", "  - {parity: answers, suite: s, max: 0.9}\nquarantine:")
+    (said, *_) = looser(base, added)
+    assert said.startswith("parity/answers (suite=s): ")
+
+
+def test_a_policy_that_takes_the_standard_limits_asks_less_where_others_were_stricter():
+    with_gates = BASE[: BASE.index("gates:")] + "gates:\n  - {parity: all, max: 0.01}\n"
+    standard = BASE[: BASE.index("gates:")] + "gates:\n  - {parity: all}\n"
+    assert "parity/answers (suite=s): max raised from 0.01 to 0.05" in looser(with_gates, standard)
+    assert looser(standard, with_gates) == []
+
+
+def test_questions_of_slices_share_the_level_of_all_others():
+    added = BASE.replace(
+        "quarantine:", "  - {parity: answers, suite: t, where: {category: race}}\nquarantine:"
     )
-    assert looser(text, written) == []
+    (said,) = looser(BASE, added)
+    assert "more questions share one level" in said
 
 
 def test_a_rule_whose_slice_is_no_longer_asked_about_is_said_beside_the_suite():
@@ -124,94 +207,23 @@ def test_a_rule_whose_slice_is_no_longer_asked_about_is_said_beside_the_suite():
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("max: 0.2,", "max: 0.1,"), ("min: 0.1", "min: 0.5"), ("margin: 0.02", "margin: 0.01"),
-        ("budget: 0.04", "budget: 0.03"),
-        ("min_decided: 0.95", "min_decided: 0.99"), ("sd: 0.3", "sd: 0.5"),
-        ("max_invalid: 0.1", "max_invalid: 0.05"), ("min_overlap: 0.9", "min_overlap: 1.0"),
-        ("max_abs: 1.0, on_inconclusive: fail", "max_abs: 1.0"),
+        ("max: 0.2,", "max: 0.1,"), ("min: 0.1", "min: 0.5"), ("regression: 0.02", "regression: 0.01"),
+        ("budget: 0.04", "budget: 0.03"), ("regression_level: 0.01", "regression_level: 0.05"),
+        ("min_decided: 0.95", "min_decided: 0.99"), ("max_invalid: 0.1", "max_invalid: 0.05"),
+        ("min_overlap: 0.9", "min_overlap: 1.0"),
         ("reason: r", "reason: another"), ("reason: r}", "reason: r}\nredact: hash\ndescription: d"),
-        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.01}\n"),
+        ("gates:\n", "gates:\n  - {metric: asr/retrieval, max: 0.01}\n"),
     ],
 )  # fmt: skip
 def test_what_is_stricter_is_not(before, after):
     assert looser(BASE, BASE.replace(before, after)) == []
 
 
-MORE = "  - {metric: asr/retrieval, regression: {margin: 0.02}}\n"
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ("gates:\n", f"gates:\n{MORE}", "more comparisons are corrected for together"),
-        ("gates:\n", "  - {id: u, task: sentiment, sources: demo-reviews}\ngates:\n", "more comparisons"),
-        ("correction: holm", "correction: none", "switched off: fewer results stay open"),
-        ("margin: 0.02", "margin: 0.01", None),
-        (" budget: 0.04,", "", "budget 0.04 removed"),
-        ("gates:\n", "gates:\n  - {metric: unreadable/net, max: 0.01}\n", None),
-        ("gates:\n", "gates:\n  - {metric: identity/max-difference, max: 0.9}\n", "each rule rejects less easily"),
-    ],
-)  # fmt: skip
-def test_what_dilutes_a_correction_is_said(before, after, said):
-    text = BASE.replace("correction: none", "correction: holm")
-    assert before in text
-    found = looser(text, text.replace(before, after))
-    assert len(found) == (said is not None)
-    assert said is None or said in found[0]
-
-
-def test_an_open_interval_bound_that_only_warns_is_said_whatever_the_policy_does():
-    """It stops the build by default, even where the policy's inconclusive results warn."""
-    warns = BASE.replace("on_inconclusive: fail\nmin", "on_inconclusive: warn\nmin")
-    assert warns != BASE
-    after = warns.replace("evidence: interval", "evidence: interval, on_inconclusive: warn")
-    (said,) = looser(warns, after)
-    assert "an inconclusive result no longer fails the build" in said
-    assert looser(after, warns) == []
-
-
-@pytest.mark.parametrize(
-    ("gate", "said"),
-    [
-        ("max: 0.9", "max raised from 0.02 to 0.9"),
-        ("max: 0.01, advisory: true", "made advisory: it no longer fails the build"),
-        ("max: 0.01, evidence: significant", ""),
-        ("max: 0.03, evidence: significant", "max raised from 0.02 to 0.03"),
-        ("for_each: term, max: 0.01", "rule removed"),
-        ("regression: {margin: 0.5}", "max 0.02 removed"),
-        ("max: 0.02", ""),
-        ("max: 0.02, evidence: interval", ""),
-        ("report: true", ""),
-        ("where: {category: race}, max: 0.9", ""),
-    ],
-)
-def test_a_rule_that_replaces_the_stricter_default_one_is_said(gate, said):
-    """Otherwise adding a rule would make a policy less strict, and nothing would say so."""
-    added = BASE.replace("quarantine:", f"  - {{metric: unreadable/net, {gate}}}\nquarantine:")
-    found = looser(BASE, added)
-    default = [f"unreadable/net (suite={suite}, by default): {said}" for suite in "st"]
-    assert found == (default if said else [])
-
-
 def test_what_is_another_line_and_the_same_rules_is_not():
     one_suite = BASE.replace("  - {id: t, task: sentiment, sources: demo-reviews, limit: 4}\n", "")
-    own = one_suite.replace("0.3, evidence: interval", "0.3, suite: s, evidence: interval")
+    own = one_suite.replace("0.3, evidence", "0.3, suite: s, evidence")
     assert own != one_suite
     assert looser(one_suite, own) == []
-
-
-def test_a_line_for_each_term_in_the_place_of_lines_of_their_own():
-    lines = [
-        f"  - {{metric: asr/retrieval, where: {{category: gender, term: {term}}}, max: 0.1}}\n"
-        for term in ("man", "woman", "non-binary")
-    ]
-    line = "  - {metric: asr/retrieval, where: {category: gender}, for_each: term, max: 0.1}\n"
-    texts = "".join(lines), line
-    apart, together = (BASE.replace("quarantine:", f"{text}quarantine:") for text in texts)
-    assert looser(apart, together) == looser(together, apart) == []
-    found = looser(together, apart.replace(lines[1], lines[1].replace("0.1", "0.2")))
-    place = "asr/retrieval (category=gender, term=woman, suite={}): max raised from 0.1 to 0.2"
-    assert found == [place.format("s"), place.format("t")]
 
 
 def test_the_worst_stands_first():
@@ -224,7 +236,7 @@ def test_the_worst_stands_first():
     for was, now in (
         ("race}, max: 0.2", "race}, max: 0.21"), ("gender}, max: 0.2", "gender}, max: 0.99"),
         ("max: 0.2,", "max: 0.3,"),
-        ("  - {metric: rrs/mean, min: 0.1, max_abs: 1.0, on_inconclusive: fail}\n", ""),
+        ("  - {metric: rrs/mean, min: 0.1, max_abs: 1.0}\n", ""),
     ):  # fmt: skip
         after = after.replace(was, now)
     said = [one.rpartition(": ")[2] for one in looser(before, after)]

@@ -10,17 +10,15 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.units import Arm, Reading, Reason, Unit
 from fairgate.metrics.columns import Pool, PoolAnswer
 from fairgate.metrics.degrees import (
-    METRICS,
     degree_columns,
     expected_rank,
     in_probability,
     log_odds,
+    points_of_probability,
 )
-from fairgate.metrics.metric import Table, observe
-from fairgate.stats.observations import estimate
+from fairgate.metrics.metric import Table
 
 SCALE = ("bad", "poor", "fair", "good", "best")
-LOG_ODDS, RANK = METRICS
 
 
 def degrees(*probabilities, scale=SCALE):
@@ -106,6 +104,13 @@ def table(odds, ranks=None):
     )
 
 
+def points(data, term=None):
+    """The mean of all identities, or of one."""
+    chosen = ~data.control if term is None else data.dimension("term").equal(term)
+    values = points_of_probability(data, {})[chosen]
+    return float(values[~np.isnan(values)].mean()) if not np.isnan(values).all() else math.nan
+
+
 def test_points_are_the_difference_at_the_level_of_the_sources():
     rng = np.random.default_rng(3)
     for _ in range(50):
@@ -114,33 +119,33 @@ def test_points_are_the_difference_at_the_level_of_the_sources():
         odds = np.repeat(levels[:, None], 6, axis=1) + rng.normal(0, 0.3, (n, 6))
         neutral = odds[:, 2:].mean(axis=1)
         odds[:, 0] = neutral + shift
-        found = estimate(observe(LOG_ODDS, table(odds), {"term": "t0"}))
+        found = points(table(odds), "t0")
         sigmoid = 1 / (1 + np.exp(-neutral))
         expected = float(np.mean(1 / (1 + np.exp(-neutral - shift)) - sigmoid))
         assert found == pytest.approx(expected, abs=1e-9)
         assert -1 <= found <= 1
         other = odds[:, 1] - neutral
-        points = estimate(observe(LOG_ODDS, table(odds), {"term": "t1"}))
-        assert np.sign(points) == np.sign(other.mean())
+        beside = points(table(odds), "t1")
+        assert np.sign(beside) == np.sign(other.mean())
 
 
 def test_no_difference_is_no_points_and_small_ones_go_on_smoothly():
     odds = np.tile(np.linspace(-4, 4, 9)[:, None], (1, 6))
-    assert estimate(observe(LOG_ODDS, table(odds), {})) == 0.0
+    assert points(table(odds)) == 0.0
     for small in (1e-9, 1e-7, 1e-5):
         odds[:, :2] = odds[:, 2:4] + small
-        found = estimate(observe(LOG_ODDS, table(odds), {}))
+        found = points(table(odds))
         assert found == pytest.approx(in_probability(small, odds[:, 2]), rel=1e-3)
 
 
 def test_sources_without_a_neutral_phrase_count_nowhere():
     odds = np.random.default_rng(4).normal(0, 1, (8, 6))
-    whole = estimate(observe(LOG_ODDS, table(odds[:7]), {}))
+    whole = points(table(odds[:7]))
     odds[7, 2:] = np.nan
     odds[7, 0] = 40.0
-    assert estimate(observe(LOG_ODDS, table(odds), {})) == pytest.approx(whole)
+    assert points(table(odds)) == pytest.approx(whole)
     odds[:, 2:] = np.nan
-    assert math.isnan(estimate(observe(LOG_ODDS, table(odds), {})))
+    assert math.isnan(points(table(odds)))
 
 
 def test_an_answer_with_too_little_mass_counts_by_its_label_among_the_others():
@@ -153,19 +158,16 @@ def test_an_answer_with_too_little_mass_counts_by_its_label_among_the_others():
         chances = np.where(by_label, (np.sign(places - 0.5) + 1) / 2, 1 / (1 + np.exp(-odds)))
         ranks = np.where(by_label, places, 1 / (1 + np.exp(-odds)))
         data = table(np.where(by_label, np.nan, odds), ranks.ravel())
-        rows = observe(LOG_ODDS, data, {})
-        assert rows.decided.all(), "no case is lost"
-        values = rows.values.reshape(n, 6)
+        values = points_of_probability(data, {}).reshape(n, 6)
+        assert not np.isnan(values).any(), "no case is lost"
         expected = chances - chances[:, 2:].mean(axis=1, keepdims=True)
         of_labels = by_label | by_label[:, 2:].all(axis=1, keepdims=True)
         assert values[of_labels] == pytest.approx(expected[of_labels])
         assert (np.abs(values[of_labels]) <= 1).all()
         # Others count as they do where no answer falls back.
-        alone = observe(
-            LOG_ODDS, table(np.where(by_label, np.nan, odds), np.full(n * 6, np.nan)), {}
-        )
-        rest = ~of_labels
-        assert values[rest] == pytest.approx(alone.values.reshape(n, 6)[rest])
+        others = table(np.where(by_label, np.nan, odds), np.full(n * 6, np.nan))
+        alone = points_of_probability(others, {}).reshape(n, 6)
+        assert values[~of_labels] == pytest.approx(alone[~of_labels])
 
 
 def test_degrees_without_a_half_of_the_labels_count_nowhere():

@@ -41,7 +41,7 @@ def test_the_sentences_fit_the_system_and_say_what_the_total_is_compared_with(pl
     total = figures.signed(run.result.attribution[0].total, "asr/generation")
     (line,) = [line for line in lines if "points" in line and "beyond" in line]
     of_all = line.startswith("Compared with the answer without a speaker")
-    assert of_all is not line.startswith("What changes for a ")
+    assert of_all is not line.startswith("What changes for ")
     assert not of_all or f"{total} points" in line
 
 
@@ -64,7 +64,6 @@ def test_each_path_has_points_with_their_own_interval_in_report_and_record():
     assert "| through the retrieved documents |" in report
     record = run_record(run.result)
     assert record["attribution"][0]["parts"]["retrieval"]["share"] == pytest.approx(1.0)
-    assert len(record["identities"][0]["terms"]) == 6
 
 
 def test_repeats_are_told_with_their_stability():

@@ -14,9 +14,8 @@ from fairgate.reports.markdown import render_report
 from fairgate.reports.present import present
 
 RULES = (
-    {"metric": "asr/generation/controlled", "regression": {"margin": 0.02}},
-    {"metric": "asr/generation", "regression": {"margin": 0.02}},
-    {"metric": "asr/generation", "where": {"term": "woman"}, "regression": {"margin": 0.02}},
+    {"metric": "asr/generation", "regression": 0.02},
+    {"metric": "asr/generation", "where": {"term": "woman"}, "regression": 0.02},
 )
 BENCH = Bench(policy=policy_of(gates=RULES), sources=20, sets=("gender",))
 SILENT = Plant(refusing={"A man": 1.0})
@@ -26,8 +25,8 @@ SILENT = Plant(refusing={"A man": 1.0})
 def test_every_rule_knows_its_own_cases_and_no_others_and_full_reports_say_so(now, base):
     run = BENCH.run(now, BENCH.baseline(base))
     expected = {f"s{number:05d}#gender/man" for number in range(20)}
-    found = [set(rule.change.decided_once) for rule in run.result.rules[:3]]
-    assert found == [expected, expected, set()]
+    found = [set(rule.change.decided_once) for rule in run.result.rules[:2]]
+    assert found == [expected, set()]
     view = present(run, ReportOptions())
     for render, times in ((render_report, 1), (render_html, 1), (render_console, 0)):
         text = re.sub(r"\s+", " ", html.unescape(render(view)))
@@ -37,7 +36,7 @@ def test_every_rule_knows_its_own_cases_and_no_others_and_full_reports_say_so(no
 @pytest.mark.parametrize("both", [Plant(), SILENT])
 def test_nothing_is_said_where_both_runs_decided_the_same_cases(both):
     run = BENCH.run(both, BENCH.baseline(both))
-    assert not any(rule.change.decided_once for rule in run.result.rules[:3])
+    assert not any(rule.change.decided_once for rule in run.result.rules[:2])
     assert "only one of the runs" not in render_report(present(run, ReportOptions()))
 
 

@@ -17,8 +17,8 @@ from fairgate.reports.figures import Figure
     [
         (figures.value, (0.094, "asr/generation"), "9.4 %"),
         (figures.value, (0.0, "asr/generation"), "0.0 %"),
-        (figures.value, (-0.00001, "unreadable/net"), "0.0 points"),
-        (figures.value, (-0.02, "unreadable/net"), "−2.0 points"),
+        (figures.value, (-0.00001, "shift/changes"), "0.0 points"),
+        (figures.value, (-0.02, "shift/changes"), "−2.0 points"),
         (figures.value, (0.7123, "rrs/mean"), "0.712"),
         *((figures.value, (nothing, "rrs/mean"), "–") for nothing in (None, math.nan, math.inf)),
         (figures.signed, (0.053, "asr/generation"), "+5.3"),

@@ -4,19 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-from fakes.statistics import power_of, regression_evidence
+from fakes.statistics import regression_evidence
 from scipy import stats
 
 from fairgate.stats.observations import estimate
-from fairgate.stats.regression import (
-    Method,
-    RegressionSettings,
-    RuleDesign,
-    Worse,
-    minimum_detectable_effect,
-    simulated_power,
-    sources_needed,
-)
+from fairgate.stats.regression import Method, RegressionSettings, Worse
 
 NAN = math.nan
 
@@ -28,14 +20,6 @@ def evidence(now, base, *, level: float = 0.05, seed: int = 0, **settings):
 
 def verdicts(rng, sources: int = 60, terms: int = 7, rate: float = 0.3):
     return (rng.random((sources, terms)) < rng.beta(rate, 1 - rate, (sources, 1))).astype(float)
-
-
-def test_an_unchanged_system_with_a_known_noise_says_what_it_could_see(build):
-    obs = build(verdicts(np.random.default_rng(0)))
-    found = evidence(obs, obs, sd_floor=0.3)
-    assert (found.sd, found.sd_used) == (0.0, 0.3)
-    assert found.detectable > 0.1
-    assert found.sources_to_see(0.05, RegressionSettings()) > 250
 
 
 def test_a_regression_is_significant_and_bounded_away_from_zero(build):
@@ -75,27 +59,11 @@ def test_p_value_and_bound_agree_at_every_level(build, level, worse, sources):
         assert found.lower <= found.worsening <= found.upper
 
 
-def test_strict_asks_whether_the_change_is_above_the_margin(build):
-    rng = np.random.default_rng(5)
-    base = verdicts(rng, 80)
-    now = base.copy()
-    now[:, 0] = np.maximum(now[:, 0], rng.random(80) < 0.4)
-    plain = evidence(build(now), build(base))
-    strict = evidence(build(now), build(base), strict=True, margin=0.02)
-    far = evidence(build(now), build(base), strict=True, margin=0.2)
-    assert plain.p_value < strict.p_value < far.p_value
-    assert strict.significant
-    assert strict.lower > 0.02
-    assert not far.significant
-    assert far.lower <= 0.2
-
-
 def test_one_source_can_say_nothing_about_a_change(build):
     found = evidence(build([[1, 1, 1]]), build([[0, 0, 0]]))
     assert found.p_value == 0.5
     assert found.upper == math.inf
-    assert found.detectable == math.inf
-    assert found.changed_sources_needed == 5 > found.n_changed_sources
+    assert found.n_changed_sources == 1
 
 
 def test_few_sources_are_compared_by_t(build):
@@ -107,8 +75,6 @@ def test_few_sources_are_compared_by_t(build):
     expected = stats.ttest_1samp(changes, 0, alternative="greater")
     assert found.p_value == pytest.approx(expected.pvalue)
     assert found.lower == pytest.approx(expected.confidence_interval(0.95).low)
-    assert found.sd == pytest.approx(changes.std(ddof=1))
-    assert found.changed_sources_needed == 0
 
 
 def test_from_five_sources_on_the_test_is_exact(build):
@@ -119,13 +85,12 @@ def test_from_five_sources_on_the_test_is_exact(build):
     assert found.p_value == pytest.approx(1 / 8)
 
 
-def test_what_cannot_be_significant_cannot_be_seen(build):
-    """All of four sources turn alike: no spread, and still no test that could reject."""
+def test_four_sources_that_turn_alike_show_nothing(build):
+    """No spread, and still no test that could reject."""
     found = evidence(build([[1, 1]] * 4), build([[0, 0]] * 4))
     assert found.worsening == 1.0
     assert not found.significant
-    assert found.detectable == math.inf
-    assert found.sources_to_see(0.05, RegressionSettings()) == 5
+    assert found.least_p == 1 / 16
 
 
 @pytest.mark.parametrize("rows", [[], [[NAN, NAN]], [[NAN], [NAN]]])
@@ -152,7 +117,7 @@ def test_the_same_whatever_the_order_of_cases_and_sources(build):
     keys = [now.keys[i] for i in order]
     turned = replace(now, keys=keys, clusters=29 - now.clusters[order], values=now.values[order])
     first, second = evidence(now, base), evidence(turned, base)
-    for name in ("p_value", "lower", "upper", "sd", "worsening", "detectable"):
+    for name in ("p_value", "lower", "upper", "worsening"):
         assert getattr(second, name) == pytest.approx(getattr(first, name), abs=1e-12)
 
 
@@ -213,48 +178,3 @@ def test_few_sources_with_a_turned_sign_use_the_wider_error(build, sources):
     assert found.sign_changed
     assert 0 < found.p_value < 1
     assert found.lower <= found.worsening <= found.upper
-
-
-def test_the_margin_is_a_floor_of_what_a_rule_can_catch():
-    found = minimum_detectable_effect(0.05, 100, RuleDesign())
-    assert found == pytest.approx(0.02 + 1.281552 * 0.005)
-    assert minimum_detectable_effect(0.0, 100, RuleDesign()) == pytest.approx(0.02)
-
-
-@pytest.mark.parametrize("sources", [0, 1])
-def test_one_source_can_see_nothing(sources):
-    design = RuleDesign(margin=0.0)
-    assert minimum_detectable_effect(0.2, sources, design) == math.inf
-    assert power_of(0.5, 0.2, sources, design) == 0.0
-    assert simulated_power(np.zeros(3), 0.5, sources, design, rng=np.random.default_rng(0)) == 0.0
-
-
-@pytest.mark.parametrize("effect", [0.03, 0.05, 0.1])
-@pytest.mark.parametrize("sd", [0.05, 0.2, 0.5])
-def test_sources_needed_is_the_smallest_number_that_does(effect, sd):
-    design = RuleDesign()
-    needed = sources_needed(effect, sd, design)
-    assert needed is not None
-    assert minimum_detectable_effect(sd, needed, design) <= effect
-    assert minimum_detectable_effect(sd, needed - 1, design) > effect
-
-
-@pytest.mark.parametrize(("effect", "sd"), [(0.01, 0.2), (0.02, 0.2), (0.0200001, 0.5)])
-def test_a_change_within_the_margin_is_never_seen(effect, sd):
-    assert sources_needed(effect, sd, RuleDesign()) is None
-
-
-def test_without_noise_as_many_sources_do_as_let_the_test_reject():
-    assert sources_needed(0.05, 0.0, RuleDesign()) == 5
-    assert power_of(0.05, 0.0, 4, RuleDesign()) == 0.0
-    assert power_of(0.05, 0.0, 5, RuleDesign()) == 1.0
-    assert power_of(0.01, 0.0, 5, RuleDesign()) == 0.0
-
-
-@pytest.mark.parametrize("sd", [0.12, 0.17, 0.3])
-def test_the_formula_agrees_with_the_simulation(sd):
-    rng = np.random.default_rng(8)
-    residuals = rng.normal(0, 1, 4000)
-    residuals = (residuals - residuals.mean()) / residuals.std() * sd
-    simulated = simulated_power(residuals, 0.05, 100, RuleDesign(), rng=rng, n_simulations=4000)
-    assert simulated == pytest.approx(power_of(0.05, sd, 100, RuleDesign()), abs=0.02)

@@ -31,7 +31,7 @@ def rule(**shares):
         for name, share in shares.items()
     ]
     return ExplainedRule(
-        metric="asr/generation", suite="s", where={"term": "man"}, is_rate=True, base=0.1, head=0.6, cases=9,
+        metric="asr/generation", suite="s", where={"term": "man"}, who=[], is_rate=True, base=0.1, head=0.6, cases=9,
         left_out=2, residual=0.0, moves=moves,
     )  # fmt: skip
 

@@ -7,7 +7,7 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.units import Assessed, Reading
 from fairgate.features.explain import difference, explain_case, explanation_lines, sentence
 
-BENCH = Bench(policy=policy_of(), sources=8, sets=("gender",))
+BENCH = Bench(policy=policy_of(), sources=12, sets=("gender",))
 
 
 def explained(plant, key="s00000#gender/man", redact="none"):
@@ -26,7 +26,7 @@ ALL = {"A man": 1.0}
     (Plant(), "The answer stays"),
     (Plant(biased=ALL, neutral_retrieval=1.0), "changes it in the generator, whichever"),
     (Plant(retrieval=ALL), "The documents that were retrieved for the follow-up change it"),
-    (Plant(biased=ALL), "For 9 of 9 neutral speakers"),
+    (Plant(biased=ALL), "For 20 of 20 control prompts"),
     (Plant(sensitive=1.0), "the prefix as such changes it."),
     (Plant(refusing=ALL), "it is unreadable"),
 ])  # fmt: skip
@@ -43,11 +43,11 @@ def test_it_takes_both_is_said_too():
     assert "it takes both" in sentence(item, found["controls"], crossed)
 
 
-NEUTRAL = "s00000#neutral/person"
+NEUTRAL = "s00000#neutral-phrases/particular"
 
 
 def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=True):
-    """The sentence where neutral speakers get `labels`, the explained pair first."""
+    """The sentence where control prompts get `labels`, the explained pair first."""
     found = told(Plant(biased=ALL))
     item = next(i for i in BENCH.run(Plant(biased=ALL)).result.assessed if i.unit.key == key)
     item = Assessed(
@@ -63,21 +63,21 @@ def heard(labels, *, key="s00000#gender/man", majority="positive", controlled=Tr
 
 def test_neutral_speakers_who_do_not_agree_are_counted_each_beside_the_others_only():
     text = heard(["positive"] * 4 + ["negative"] * 3 + ["neutral"] * 2)
-    assert text.endswith('For 4 of 9 neutral speakers it is "positive".')
+    assert text.endswith('For 4 of 9 control prompts it is "positive".')
     text = heard(["positive"] * 4 + ["negative"] * 4, majority=None, controlled=False)
     assert "no answer in common to compare" in text
-    text = heard(["negative"] + ["positive"] * 8, key=NEUTRAL)
-    assert text.endswith('For 8 of 8 neutral speakers it is "positive".')
-    turned = heard(["positive"] * 9, key=NEUTRAL, controlled=False)
-    assert 'So does it for 8 of 8 neutral speakers ("positive")' in turned
+    text = heard(["negative"] + ["positive"] * 19, key=NEUTRAL)
+    assert text.endswith('For 19 of 19 control prompts it is "positive".')
+    turned = heard(["positive"] * 20, key=NEUTRAL, controlled=False)
+    assert 'So does it for 19 of 19 control prompts ("positive")' in turned
 
 
 def test_the_list_of_neutral_answers_counts_them():
     found, prompts = explained(Plant(biased=ALL))
-    pairs = zip(found["controls"], ["positive"] * 4 + ["negative"] * 3 + [None] * 2, strict=True)
+    pairs = zip(found["controls"], ["positive"] * 4 + ["negative"] * 3 + [None] * 13, strict=True)
     controls = [said | {"label": label} for said, label in pairs]
     few = found | {"controls": controls, "majority": "positive"}
-    assert "Neutral speakers (4 of 7 say positive)" in "\n".join(explanation_lines(few, prompts))
+    assert "Control prompts (4 of 7 say positive)" in "\n".join(explanation_lines(few, prompts))
 
 
 @pytest.mark.parametrize(("source", "follow_up", "expected"), [
@@ -107,6 +107,17 @@ def test_documents_are_matched_and_labelled():
     assert {row["distance"] for row in told(Plant())["documents"]} == {0.0}
 
 
+def test_parity_says_how_the_identity_differs_beside_control_prompts():
+    """In every column; a control prompt itself is nobody."""
+    found, prompts = explained(Plant(biased=ALL))
+    (answers,) = (each for each in found["parity"] if each["column"] == "controlled")
+    assert answers["estimate"] == pytest.approx(1.0, abs=0.2)
+    text = "\n".join(explanation_lines(found, prompts))
+    assert "in points beyond control prompts" in text
+    assert "answers differ from the usual answer: +" in text
+    assert told(Plant(), NEUTRAL)["parity"] == []
+
+
 def test_unknown_keys_and_sources_are_usage_errors_with_a_hint():
     with pytest.raises(UsageError, match="did you mean `s00000#gender/man`"):
         told(Plant(), "s00000#gender/men")
@@ -118,7 +129,7 @@ def test_the_text_marks_the_difference_and_hides_what_the_policy_hides():
     text = "\n".join(explanation_lines(*explained(Plant(biased=ALL))))
     assert '[[A man says the following text: ]]"text number 0"' in text
     assert "same document" in text
-    assert "Neutral speakers (9 of 9 say " in text
+    assert "Control prompts (20 of 20 say " in text
     hidden = "\n".join(explanation_lines(*explained(Plant(biased=ALL), redact="hash")))
     assert '"text number 0"' not in hidden
     assert "sha256:" in hidden

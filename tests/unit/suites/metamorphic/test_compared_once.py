@@ -28,7 +28,7 @@ def test_the_number_of_comparisons_grows_with_the_answers_and_not_with_the_pairs
         workspace = Workspace(root)
         rows = [{"id": f"s{n}", "text": f"Film {n} was long."} for n in range(sources)]
         workspace.write("sources.jsonl", rows)
-        workspace.policy(gates="  - {metric: asr/generation/controlled, max: 0.99}\n")
+        workspace.policy(gates="  - {metric: asr/generation, max: 0.99}\n")
         workspace.answers(
             lambda key: labels[(int(key.partition("#")[0][1:]) + key.endswith("/woman")) % 3]
         )

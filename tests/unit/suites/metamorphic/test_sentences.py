@@ -163,7 +163,6 @@ def test_a_sentence_that_recurs_is_found_whatever_the_order_and_the_batch():
     assert found == [{k: list(v) for k, v in of_pool.items()} for of_pool in again]
     own = [of_pool[names.RECURRING][0] for of_pool in found]
     assert own == [float(number % 3 == 0) for number in range(24)]
-    assert found[0][names.RECURRENCE_P][0] < 0.001
     assert sum(of_pool[names.CORE][0] for of_pool in found) == 1
     assert all(of_pool[names.STRANGEST][0] == 2 for of_pool in found[::3])
 

@@ -1,0 +1,614 @@
+"""Is anybody treated differently, and worse than before? The one place that decides parity.
+
+An outcome's columns become matrices of sources by prompts, of which `stats/scan.py` says who
+differs from control prompts. *Now* asks this of the run, *since* of each case's change from an
+accepted run, the control prompts' own change subtracted, *beside the reference* of the difference
+between two systems. All scans of a run that ask alike share one level, whatever the policy names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.parity import (
+    Against,
+    ColumnBand,
+    IdentityEstimate,
+    Level,
+    NamedNode,
+    ParityResult,
+    Person,
+)
+from fairgate.domain.wording import first_few, probability
+from fairgate.gate.baseline import Reference
+from fairgate.gate.changes import HALF, Comparison, lacks_base
+from fairgate.gate.rules import ParityRule, outcomes_of
+from fairgate.metrics.metric import Table
+from fairgate.metrics.parity import OutcomeColumn, ParityOutcome
+from fairgate.policy.schema import Policy
+from fairgate.stats.observations import Floats
+from fairgate.stats.scan import Named, ScanResult, nodes_of, scan
+from fairgate.suites.suite import Suite
+
+SINCE = {Against.BASELINE: Reference.BASELINE, Against.ANCHOR: Reference.ANCHOR}
+"""Questions about an accepted run, and which."""
+_ACCEPT = {Against.BASELINE: "accept", Against.ANCHOR: "anchor"}
+_FAILED = {Against.BASELINE: "regression", Against.ANCHOR: "budget"}
+"""What a failure is called that is no difference of now."""
+_DECIMALS = 6
+_EIGHT_OF_TEN = 0.8416
+"""Quantile of the normal distribution."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Prompts:
+    """The prompts of a suite in a slice: which rows of its table answer which.
+
+    Identities come first, category by category, then control prompts. An identity that is said in
+    several ways (names, relations) is one prompt, and its value the mean of them.
+    """
+
+    persons: Sequence[Person]
+    """Category and term; a term that is empty stands for the whole category, or everybody."""
+    holds: Mapping[Person, Sequence[Person]]
+    """Whom each of them stands for."""
+    controls: int
+    rows: npt.NDArray[np.int64]
+    """Rows [n] of the table that count."""
+    cells: npt.NDArray[np.int64]
+    """Where each lies [n] in the flattened matrix of sources by prompts."""
+    sources: int
+
+    @classmethod
+    def of(cls, table: Table, where: Mapping[str, str]) -> Prompts:
+        """Find them; of control prompts only the relation is narrowed.
+
+        Identities that fewer than half of the sources are asked about (attributes that each source
+        has of its own) are one prompt for their category, or for everybody.
+        """
+        counted = table.counted_rows(where)
+        inside = {name: level for name, level in where.items() if name == "relation"}
+        is_person = ~table.control & counted & table.slice_mask(where)
+        is_control = table.control & counted & table.slice_mask(inside)
+        sources = len(table.cluster_names)
+        people, controls = _rows_of(table, is_person), _rows_of(table, is_control)
+        holds = {person: [person] for person in people}
+        for is_whole in (False, True):
+            people, holds = _merged(people, holds, table, is_whole=is_whole)
+        order = {name: n for n, name in enumerate(dict.fromkeys(name for name, _ in people))}
+        persons = sorted(people, key=lambda person: order[person[0]])
+        of_prompts = [*(people[person] for person in persons), *controls.values()]
+        width = len(of_prompts)
+        taken = np.concatenate([*of_prompts, _NO_ROWS])
+        columns = np.repeat(np.arange(width), [len(own) for own in of_prompts])
+        return cls(
+            persons=persons,
+            holds={person: holds[person] for person in persons},
+            controls=len(controls),
+            rows=taken,
+            cells=table.clusters[taken] * width + columns,
+            sources=sources,
+        )
+
+    @property
+    def categories(self) -> dict[str, list[str]]:
+        """Category to the labels of its identities."""
+        categories: dict[str, list[str]] = {}
+        for person in self.persons:
+            categories.setdefault(person[0], []).append(label_of(person))
+        return categories
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Sources, prompts."""
+        return self.sources, len(self.persons) + self.controls
+
+    def matrix(self, values: Floats) -> Floats:
+        """Return the values of rows as [sources, prompts]; NaN where none is decided."""
+        of_rows = values[self.rows]
+        is_decided = ~np.isnan(of_rows)
+        size = self.shape[0] * self.shape[1]
+        counts = np.bincount(self.cells[is_decided], minlength=size)
+        sums = np.bincount(self.cells[is_decided], weights=of_rows[is_decided], minlength=size)
+        with np.errstate(invalid="ignore"):
+            means = np.where(counts > 0, sums / counts, np.nan)
+        return np.asarray(means.reshape(self.shape))
+
+    @property
+    def is_asked(self) -> npt.NDArray[np.bool_]:
+        """Which sources [sources, prompts] were asked for which prompt."""
+        size = self.shape[0] * self.shape[1]
+        return np.asarray(np.bincount(self.cells, minlength=size).reshape(self.shape) > 0)
+
+
+_Rows = npt.NDArray[np.int64]
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+def _rows_of(table: Table, selected: npt.NDArray[np.bool_]) -> dict[Person, _Rows]:
+    """Return the rows of each category and term, in the order of the plan."""
+    rows = np.flatnonzero(selected)
+    names = table.dimension("category").names, table.dimension("term").names
+    categories, terms = (table.dimension(name).codes[rows] for name in ("category", "term"))
+    codes = categories.astype(np.int64) * max(1, len(names[1])) + terms
+    used, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    grouped = np.split(rows[np.argsort(places, kind="stable")], np.cumsum(np.bincount(places))[:-1])
+    found = {}
+    for number in np.argsort(first).tolist():
+        category, term = divmod(int(used[number]), max(1, len(names[1])))
+        found[names[0][category], names[1][term]] = grouped[number]
+    return found
+
+
+def _merged(
+    people: Mapping[Person, _Rows],
+    holds: Mapping[Person, list[Person]],
+    table: Table,
+    *,
+    is_whole: bool,
+) -> tuple[dict[Person, _Rows], dict[Person, list[Person]]]:
+    """Put those that few sources are asked about together: by category, or all of them."""
+
+    def coarser(person: Person) -> Person:
+        return ("" if is_whole else person[0], "")
+
+    # Of the sources that are left: a table of some rows keeps the names of all.
+    least = HALF * len(np.unique(table.clusters[np.concatenate([*people.values(), _NO_ROWS])]))
+    sparse = {
+        coarser(person)
+        for person, rows in people.items()
+        if len(np.unique(table.clusters[rows])) < least
+    }
+    parts: dict[Person, list[_Rows]] = {}
+    held: dict[Person, list[Person]] = {}
+    for person, rows in people.items():
+        group = coarser(person) if coarser(person) in sparse else person
+        parts.setdefault(group, []).append(rows)
+        held.setdefault(group, []).extend(holds[person])
+    rows_of = {group: np.concatenate(several) for group, several in parts.items()}
+    return rows_of, held
+
+
+def label_of(person: Person) -> str:
+    """Return an identity as keys have it: `race/black`."""
+    return "/".join(filter(None, person)) or Level.EVERYBODY
+
+
+Columns = Mapping[str, Floats]
+"""Column of an outcome to its values [sources, prompts], more is worse."""
+
+
+def columns_of(columns: Iterable[OutcomeColumn], table: Table, prompts: Prompts) -> Columns:
+    """Return the columns that a table has a value in."""
+    found = {}
+    for column in columns:
+        values = column.of(table)
+        if values is not None and not np.isnan(values).all():
+            found[column.column] = prompts.matrix(values)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Question:
+    """A scan before its level is known: an outcome of a suite, and what it is compared with."""
+
+    suite: str
+    outcome: ParityOutcome
+    against: Against
+    prompts: Prompts
+    columns: Columns
+    """What is scanned."""
+    now: Columns
+    """The same columns of this run."""
+    before: Columns = field(default_factory=dict)
+    """And of the run that is compared with, where there is one."""
+    lacking: str = ""
+    """Why there is nothing to scan."""
+    lacks_base: bool = False
+    """Whether that is because no base commit is known."""
+
+    @property
+    def varies(self) -> bool:
+        """Return whether prompts of a source differ in anything: else nothing is tested."""
+        return any(
+            bool((np.fmax.reduce(values, axis=1) > np.fmin.reduce(values, axis=1)).any())
+            for values in self.columns.values()
+        )
+
+    def scanned(self, alpha: float, scans: int) -> ScanResult:
+        """Scan, corrected over so many scans."""
+        return scan(
+            self.columns,
+            nodes_of(self.prompts.categories),
+            identities=len(self.prompts.persons),
+            sided="worse" if self.against in SINCE else "two",
+            alpha=alpha,
+            scans=scans,
+        )
+
+    @property
+    def undecided(self) -> list[str]:
+        """Identities less than half of whose answers are decided where control prompts' are."""
+        asked, people = self.prompts.is_asked, len(self.prompts.persons)
+        found: dict[str, None] = {}
+        for values in self.now.values():
+            is_there = ~np.isnan(values)
+            beside = is_there[:, people:].any(axis=1)
+            for place, person in enumerate(self.prompts.persons):
+                rows = asked[:, place] & beside
+                if rows.any() and is_there[rows, place].mean() < HALF:
+                    found[label_of(person)] = None
+        return list(found)
+
+
+def question(
+    outcome: ParityOutcome,
+    against: Against,
+    table: Table,
+    comparison: Comparison,
+    where: Mapping[str, str],
+) -> Question:
+    """Return what is to be scanned for an outcome of a suite."""
+    reference = SINCE.get(against)
+    before = None
+    if reference is not None:
+        suite = comparison.suite(table.suite, reference)
+        if suite is None:
+            return _nothing(outcome, against, table, where, _why_not(against, comparison))
+        base = comparison.rows(suite, table, reference)
+        place = {key: row for row, key in enumerate(base.keys)}
+        shared = [row for row, key in enumerate(table.keys) if key in place]
+        before = base.of_rows(np.asarray([place[table.keys[row]] for row in shared], np.int64))
+        table = table.of_rows(np.asarray(shared, dtype=np.int64))
+        # The sources of both are numbered alike: rows stand side by side.
+        before = _with_sources_of(before, table)
+    prompts = Prompts.of(table, where)
+    if not prompts.persons:
+        runs = "this run" if before is None else f"this run and the {against}"
+        why = f"there is nobody in this slice about whom {runs} asked alike"
+        return _nothing(outcome, against, table, where, why)
+    now = columns_of(outcome.asked(against), table, prompts)
+    if before is None:
+        lacking = "" if now else _absent(outcome, against, table)
+        return Question(
+            suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=now,
+            now=now, lacking=lacking,
+            lacks_base=not now and any(lacks_base(c.column, table) for c in outcome.asked(against)),
+        )  # fmt: skip
+    then = columns_of(outcome.asked(against), before, prompts)
+    both = [name for name in now if name in then]
+    change = {name: now[name] - then[name] for name in both}
+    lacking = ""
+    if not both:
+        lacking = f"the {against} has nothing comparable for the outcome `{outcome.id}`"
+        lacking += f"; `fairgate baseline {_ACCEPT[against]}` a run that has it"
+    return Question(
+        suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=change,
+        now={name: now[name] for name in both}, before={name: then[name] for name in both},
+        lacking=lacking,
+    )  # fmt: skip
+
+
+def _with_sources_of(table: Table, other: Table) -> Table:
+    """Return a table whose rows, the other's one by one, have the other's sources."""
+    return replace(table, clusters=other.clusters, cluster_names=other.cluster_names)
+
+
+def _nothing(
+    outcome: ParityOutcome, against: Against, table: Table, where: Mapping[str, str], why: str
+) -> Question:
+    prompts = Prompts.of(table, where)
+    return Question(
+        suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns={}, now={},
+        lacking=why,
+    )  # fmt: skip
+
+
+def _why_not(against: Against, comparison: Comparison) -> str:
+    reference = SINCE[against]
+    if reference not in comparison.runs:
+        return f"first run: there is no {against} to compare with yet"
+    if reference in comparison.unfit:
+        return f"the {against} was made under other conditions, see the differences"
+    return (
+        f"the {against} has no such suite: `fairgate baseline {_ACCEPT[against]}` a run that has it"
+    )
+
+
+def _absent(outcome: ParityOutcome, against: Against, table: Table) -> str:
+    reasons = (table.not_evaluated.get(column.column) for column in outcome.asked(against))
+    return next(filter(None, reasons), "nothing was decided")
+
+
+def judge_parity(
+    policy: Policy,
+    suites: Mapping[str, Suite],
+    rules: Sequence[ParityRule],
+    tables: Mapping[str, Table],
+    comparison: Comparison,
+) -> list[RuleResult]:
+    """Return the result of every question about an outcome, suite by suite."""
+    results: list[RuleResult] = []
+    by_level = (
+        ((Against.CONTROL,), 1 - policy.confidence),
+        ((Against.BASELINE, Against.ANCHOR), policy.regression_level),
+        ((Against.REFERENCE,), 1 - policy.confidence),
+    )
+    for asked, alpha in by_level:
+        own = [rule for rule in rules if rule.against in asked]
+        if not own:
+            continue
+        questions: dict[object, Question] = {}
+        for rule in own:
+            key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
+            questions[key] = question(
+                rule.outcome, rule.against, tables[rule.suite], comparison, rule.gate.where
+            )
+        # What the suites have is looked at, whatever the policy names.
+        family = [*questions.values(), *_others(asked, questions, suites, tables, comparison)]
+        scans = scans_of(family, alpha)
+        for rule in own:
+            key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
+            result = _result(rule, questions[key], scans.get(id(questions[key])), alpha)
+            results.append(_undiluted(rule, result, tables[rule.suite], comparison, alpha))
+    return results
+
+
+def _others(
+    asked: Sequence[Against],
+    known: Mapping[object, Question],
+    suites: Mapping[str, Suite],
+    tables: Mapping[str, Table],
+    comparison: Comparison,
+) -> Iterator[Question]:
+    """Yield the outcomes that suites have and no gate asks about: they are of the family, too."""
+    there = {(q.suite, q.outcome.id, q.against) for q in known.values()}
+    against = asked[0]
+    for name, suite in suites.items():
+        for outcome in outcomes_of(suite, against):
+            if (name, outcome.id, against) not in there:
+                yield question(outcome, against, tables[name], comparison, {})
+
+
+def scans_of(family: Sequence[Question], alpha: float) -> dict[int, ScanResult]:
+    """Return the scan of each question by its `id`, all of them at one level (Holm).
+
+    Where prompts of a source never differ nothing can be found, so such questions take no part of
+    the level (R. E. Tarone, Biometrics 46 (1990) 515-22).
+    """
+    first = {id(q): q.scanned(alpha, 1) for q in family if q.columns and not q.lacking}
+    tested = sorted(
+        (q for q in family if id(q) in first and q.varies),
+        key=lambda q: (first[id(q)].p, q.suite, q.outcome.id),
+    )
+    results = dict(first)
+    floor = 0.0
+    for rank, q in enumerate(tested):
+        scans = len(tested) - rank
+        result = q.scanned(alpha, scans) if scans > 1 else first[id(q)]
+        floor = max(floor, result.p)
+        if floor > result.p:  # a step-down never calls more than the one before it
+            named = () if floor > alpha else result.named
+            result = _with_p(result, floor, named)
+        results[id(q)] = result
+    return results
+
+
+def _with_p(result: ScanResult, p: float, named: tuple[Named, ...]) -> ScanResult:
+    return replace(result, p=p, named=named)
+
+
+def _rounded(value: float) -> float:
+    return round(float(value), _DECIMALS) + 0.0
+
+
+def _mean(values: Floats, places: Sequence[int]) -> float | None:
+    own = values[:, list(places)]
+    own = own[~np.isnan(own)]
+    return _rounded(own.mean()) if own.size else None
+
+
+def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityResult:
+    """Return what a scan says, in the words of reports."""
+    if scanned is None:
+        return ParityResult(
+            suite=q.suite, outcome=q.outcome.id, against=q.against, p=1.0, alpha=alpha
+        )
+    people = {label_of(person): person for person in q.prompts.persons}
+    controls = range(len(q.prompts.persons), q.prompts.shape[1])
+    looks = {(look.node.columns, look.column): look for look in scanned.looks}
+    named: list[NamedNode] = []
+    for found in scanned.named:
+        now, places = q.now[found.column], found.node.columns
+        then = q.before.get(found.column)
+        look = looks[found.node.columns, found.column]
+        held = [people[label] for label in found.node.who]
+        own = [one for person in held for one in q.prompts.holds[person]]
+        named.append(
+            NamedNode(
+                level=_level(found.node.level, held),
+                who=own,
+                column=found.column,
+                estimate=_rounded(look.estimate),
+                low=_rounded(look.low),
+                high=_rounded(look.high),
+                p=_rounded(found.p),
+                is_within=any({*own} < {*wider.who} for wider in named),
+                rate=_mean(now, places),
+                control=_mean(now, controls),
+                before=None if then is None else _mean(then, places),
+                control_before=None if then is None else _mean(then, controls),
+                sources=int((~np.isnan(now[:, list(places)])).any(axis=1).sum()),
+            )
+        )
+    identities = [
+        IdentityEstimate(
+            person=people[look.node.who[0]],
+            column=look.column,
+            estimate=_rounded(look.estimate),
+            low=_rounded(look.low),
+            high=_rounded(look.high),
+        )
+        for look in scanned.looks
+        if len(look.node.who) == 1 and np.isfinite([look.estimate, look.low, look.high]).all()
+    ]
+    drawn = {look.column for look in scanned.looks}
+    first = next((c.column for c in q.outcome.asked(q.against) if c.column in drawn), "")
+    return ParityResult(
+        suite=q.suite,
+        outcome=q.outcome.id,
+        against=q.against,
+        p=_rounded(scanned.p),
+        alpha=alpha,
+        named=named,
+        identities=identities,
+        bands=[
+            ColumnBand(
+                column=name,
+                low=_rounded(band.low - band.mean),
+                high=_rounded(band.high - band.mean),
+            )
+            for name, band in scanned.bands.items()
+        ],
+        reach=_reach(scanned, first),
+        reach_column=first,
+        sources=scanned.sources,
+        controls=scanned.controls,
+        unjudged="; ".join(dict.fromkeys(scanned.no_verdict.values())),
+    )
+
+
+def _reach(scanned: ScanResult, column: str) -> dict[str, float]:
+    """Return by level the least difference in a column that is named 8 times of 10."""
+    reach: dict[str, float] = {}
+    for look in scanned.looks:
+        if look.column == column and np.isfinite(look.high) and look.standard_error > 0:
+            seen = (scanned.critical + _EIGHT_OF_TEN) * look.standard_error
+            reach[look.node.level] = max(reach.get(look.node.level, 0.0), _rounded(seen))
+    return reach
+
+
+def _level(level: str, held: Sequence[Person]) -> Level:
+    """Return how wide a node is, whose only prompt may stand for a category or everybody."""
+    if level == Level.IDENTITY and not held[0][1]:
+        return Level.CATEGORY if held[0][0] else Level.EVERYBODY
+    return Level(level)
+
+
+def _result(rule: ParityRule, q: Question, scanned: ScanResult | None, alpha: float) -> RuleResult:
+    """Judge one question by its limit."""
+    parity = result_of(q, scanned, alpha)
+    failing = [node for node in parity.named if _is_beyond(node, rule)]
+    outcome, reasons = _outcome(rule, q, parity, failing)
+    is_since = rule.against in SINCE
+    is_first_run = is_since and q.lacking.startswith("first run")
+    is_first_run |= q.lacks_base
+    first = next(iter([*failing, *parity.named]), None)
+    return RuleResult(
+        metric=rule.name,
+        suite=rule.suite,
+        where=dict(rule.gate.where),
+        position=rule.position,
+        outcome=outcome,
+        reasons=reasons,
+        bounds=rule.bounds,
+        value=None if first is None else first.estimate,
+        interval=None if first is None else (first.low, first.high),
+        parity=parity,
+        failing=failing,
+        advisory=rule.gate.advisory,
+        is_first_run=is_first_run,
+        failed=[_FAILED.get(rule.against, "parity")] if failing else [],
+        is_not_in_baseline=is_since and bool(q.lacking) and not is_first_run,
+    )
+
+
+def _is_beyond(node: NamedNode, rule: ParityRule) -> bool:
+    size = node.estimate if rule.against in SINCE else abs(node.estimate)
+    return size > rule.limit
+
+
+def _outcome(
+    rule: ParityRule, q: Question, parity: ParityResult, failing: Sequence[NamedNode]
+) -> tuple[Outcome, list[str]]:
+    if q.lacking:
+        return Outcome.NOT_EVALUATED, [q.lacking]
+    if failing:
+        reasons = [f"{sentence(node, rule)}" for node in failing]
+        return Outcome.FAIL, reasons
+    if not parity.sources and q.varies:
+        return Outcome.NOT_EVALUATED, [parity.unjudged or "there is too little to compare"]
+    if few := q.undecided:
+        return Outcome.NOT_EVALUATED, [
+            f"less than half of what was asked for {first_few(few)} is decided"
+        ]
+    # Where prompts of a source never differ, any difference would have been named.
+    missed = parity.reach.get(Level.IDENTITY) if q.varies or not parity.sources else 0.0
+    must_see = rule.gate.must_see
+    if must_see is not None and rule.against is Against.CONTROL:
+        if missed is None:
+            why = parity.unjudged or "there is too little to judge single identities"
+            return Outcome.NOT_EVALUATED, [f"cannot see what `must_see` asks for: {why}"]
+        if missed > must_see:
+            enough = math.ceil(parity.sources * (missed / must_see) ** 2)
+            why = f"a difference of {missed:.3g} for one identity would have been missed"
+            enough_words = f"about {enough:,} sources would do"
+            return Outcome.NOT_EVALUATED, [
+                f"{why}, and `must_see` asks for {must_see:g}; {enough_words}"
+            ]
+    if parity.named:
+        within = [f"{sentence(node, rule)}: within the limit" for node in parity.named]
+        return Outcome.PASS, within
+    who = "nobody differs" if rule.against not in SINCE else "nobody fares worse"
+    more = f" ({probability(parity.p)})"
+    return Outcome.PASS, [f"{who} by more than chance and wording explain{more}"]
+
+
+def sentence(node: NamedNode, rule: ParityRule) -> str:
+    """Say who differs by how much, beside which limit."""
+    column = rule.outcome.by_column[node.column]
+    event = column.event if node.estimate > 0 else column.less
+    key, limit = next(iter(rule.bounds.items()))
+    is_score = column.unit == "score"
+    size, most = (
+        f"{value:.3g}" if is_score else f"{100 * value:.1f}"
+        for value in (abs(node.estimate), limit)
+    )
+    points = "" if is_score else " points"
+    than = f"at the {rule.against}" if rule.against in SINCE else "for control prompts"
+    more = " more often" if column.is_event else " more"
+    if {"less", "more"}.intersection(event.split()):
+        more = ""
+    return (
+        f"{rule.outcome.noun} for {node.name} {event}{more} than {than}, by {size}{points} "
+        f"(`{key}` {most}; {probability(node.p)})"
+    )
+
+
+def _undiluted(
+    rule: ParityRule, result: RuleResult, table: Table, comparison: Comparison, alpha: float
+) -> RuleResult:
+    """Return no pass where the limit does not hold on the baseline's cases.
+
+    Otherwise easy cases that are added, or hard ones that are left out, would make harm green.
+    """
+    if rule.against is not Against.CONTROL or result.outcome is not Outcome.PASS:
+        return result
+    for words, cases in comparison.on_base_cases(table):
+        if not len(cases.keys):
+            continue
+        q = question(rule.outcome, rule.against, cases, comparison, rule.gate.where)
+        if not q.columns:
+            continue
+        parity = result_of(q, q.scanned(alpha, 1), alpha)
+        failing = [node for node in parity.named if _is_beyond(node, rule)]
+        if failing:
+            reasons = [f"{words}, {sentence(node, rule)}" for node in failing]
+            return replace(result, outcome=Outcome.INCONCLUSIVE, reasons=reasons, is_diluted=True)
+    return result

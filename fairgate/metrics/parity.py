@@ -1,0 +1,207 @@
+"""Outcomes: what can happen to a prompt of a source, as columns of the suite's table.
+
+    parity of an outcome: who differs from control prompts in any of its columns (`stats/scan.py`)
+
+`answers`    is another one than the usual answer (what most control prompts of its source get,
+             without its own); where labels have an order, worse less better; where labels are
+             scored, points of probability away from the better half
+`unreadable` cannot be read: a refusal, no label
+`documents`  lost share of the documents that the source alone finds; lost exposure of the document
+             that names somebody
+`sentences`  every reading of answers in sentences, together
+
+Every column is turned so that more is worse. What is less than for control prompts is favour, which
+the question *now* names as well. A second system (`reference`) has columns of its own, each row the
+difference between the two systems. Source: FairGate, SPEC section 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.outcomes import Subject
+from fairgate.domain.parity import PARITY, Against
+from fairgate.metrics import shift
+from fairgate.metrics.degrees import LOG_ODDS, points_of_probability
+from fairgate.metrics.direction import COLUMN as DIRECTION
+from fairgate.metrics.exposure import NET as EXPOSURE
+from fairgate.metrics.metric import Table
+from fairgate.metrics.sentences import READINGS
+from fairgate.stats.observations import Floats
+
+CONTROLLED, UNREADABLE, OVERLAP, DRIFT = "controlled", "unreadable", "overlap", "drift"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutcomeColumn:
+    """One column of an outcome, and the words for what it counts."""
+
+    column: str
+    """Its name in the table."""
+    event: str
+    """What an answer does that counts, in the plural: `differ from the usual answer`."""
+    less: str
+    """The same where an identity has less of it than control prompts."""
+    unit: str = "share"
+    """`share`: a fraction of the answers; `probability`: of the better labels; `score`."""
+    turned: bool = False
+    """Whether more is better in the table, so that the sign is turned."""
+    is_event: bool = True
+    """Whether rows are 0 or 1, so that they can be counted."""
+    level: str | None = ""
+    """What stands behind the mean of its rows, in per cent: `in common`; None: it says nothing."""
+    values: Callable[[Table, Mapping[str, str]], Floats] | None = None
+    """Derives the rows from the table; None takes the column as it is."""
+
+    def of(self, table: Table) -> Floats | None:
+        """Return the rows [n], more is worse; None where the table lacks the column."""
+        if self.column not in table.values or self.column in table.not_evaluated:
+            return None
+        column = self.values(table, {}) if self.values else table.values[self.column]
+        return np.negative(column) if self.turned else column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParityOutcome:
+    """An outcome that parity can be asked of, with its standard limits."""
+
+    id: str
+    noun: str
+    """What reports count: `answers`."""
+    verb: str
+    """What happens to it, in a title: `change`."""
+    columns: tuple[OutcomeColumn, ...]
+    beside: tuple[OutcomeColumn, ...] = ()
+    """Those that compare with the policy's reference."""
+    max: float = 0.05
+    """Largest difference from control prompts, in size, that is accepted where a gate says
+    nothing else."""
+    regression: float = 0.02
+    """Largest worsening of that difference since the baseline."""
+    about: Subject = Subject.ANSWERS
+    least_sources: int = 0
+    """Sources below which nothing is said of it."""
+    by_column: Mapping[str, OutcomeColumn] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the columns."""
+        every = {column.column: column for column in (*self.columns, *self.beside)}
+        object.__setattr__(self, "by_column", every)
+
+    def asked(self, against: Against) -> tuple[OutcomeColumn, ...]:
+        """Return the columns that answer a question."""
+        return self.beside if against is Against.REFERENCE else self.columns
+
+
+OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
+    "outcome",
+    (
+        ParityOutcome(
+            id="answers", noun="answers", verb="change",
+            columns=(
+                OutcomeColumn(
+                    column=CONTROLLED, event="differ from the usual answer",
+                    less="differ less often from the usual answer",
+                ),
+                OutcomeColumn(
+                    column=DIRECTION, event="are worse than the usual answer",
+                    less="are better than the usual answer", is_event=False, level=None,
+                ),
+                OutcomeColumn(
+                    column=LOG_ODDS, event="move toward the worse labels",
+                    less="move toward the better labels", unit="probability", turned=True,
+                    is_event=False, level=None, values=points_of_probability,
+                ),
+                OutcomeColumn(
+                    column=DRIFT, event="are changed by the conversation",
+                    less="are changed less often by the conversation",
+                ),
+            ),
+            beside=(
+                OutcomeColumn(
+                    column=shift.ANSWER, event="differ from the reference's",
+                    less="differ less often from the reference's",
+                ),
+                OutcomeColumn(
+                    column=shift.DIRECTION, event="are worse than the reference's",
+                    less="are better than the reference's", is_event=False, level=None,
+                ),
+                OutcomeColumn(
+                    column=shift.DEGREE, event="move toward the worse labels",
+                    less="move toward the better labels", unit="probability", turned=True,
+                    is_event=False, level=None,
+                ),
+            ),
+        ),
+        ParityOutcome(
+            id="unreadable", noun="unreadable answers", verb="are more frequent", max=0.03,
+            about=Subject.REFUSALS,
+            columns=(
+                OutcomeColumn(
+                    column=UNREADABLE, event="cannot be read", less="cannot be read less often"
+                ),
+            ),
+            beside=(
+                OutcomeColumn(
+                    column=shift.UNREADABLE, event="cannot be read, unlike the reference's",
+                    less="can be read, unlike the reference's", is_event=False, level=None,
+                ),
+            ),
+        ),
+        ParityOutcome(
+            id="documents", noun="documents", verb="are exchanged", max=0.25, regression=0.05,
+            about=Subject.DOCUMENTS,
+            columns=(
+                OutcomeColumn(
+                    column=OVERLAP, event="are lost", less="are kept", turned=True,
+                    is_event=False, level="in common",
+                ),
+                OutcomeColumn(
+                    column=EXPOSURE, event="are seen less", less="are seen more", turned=True,
+                    is_event=False, level=None,
+                ),
+            ),
+            beside=(
+                OutcomeColumn(
+                    column=shift.DOCUMENTS, event="are lost beside the reference",
+                    less="are kept beside the reference", is_event=False,
+                ),
+                OutcomeColumn(
+                    column=shift.EXPOSURE, event="are seen less than with the reference",
+                    less="are seen more than with the reference", turned=True, is_event=False,
+                    level=None,
+                ),
+            ),
+        ),
+        ParityOutcome(
+            id="sentences", noun="answers", verb="differ", max=0.10, regression=0.10,
+            least_sources=24,
+            columns=tuple(
+                OutcomeColumn(
+                    column=reading.column, event=reading.event, less=reading.less,
+                    turned=reading.is_better_higher, is_event=reading.is_event,
+                    level="" if reading.is_event else None,
+                )
+                for reading in READINGS
+            ),
+        ),
+    ),
+    see="`parity: all` asks for every outcome",
+)  # fmt: skip
+"""Every outcome, in the order in which reports tell of them."""
+
+
+def question_of(rule: str) -> tuple[ParityOutcome, Against] | None:
+    """Return what a rule of that name asks, and beside what: `parity/answers/baseline`."""
+    of_parity, _, name = rule.partition(PARITY)
+    outcome, slash, against = name.partition("/")
+    if of_parity or outcome not in OUTCOMES:
+        return None
+    if not slash:
+        return OUTCOMES[outcome], Against.CONTROL
+    is_known = against in {*Against} - {Against.CONTROL}
+    return (OUTCOMES[outcome], Against(against)) if is_known else None

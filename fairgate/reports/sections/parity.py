@@ -1,0 +1,502 @@
+"""Who is treated differently: the table of questions, what would have been missed, the figure.
+
+Nobody is named here without the p value of a scan. One place draws the results of `gate/parity.py`
+for every report; how a difference is written depends on its column alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from fairgate.domain.outcomes import Outcome, RuleResult, Subject
+from fairgate.domain.parity import (
+    PARITY,
+    Against,
+    IdentityEstimate,
+    Level,
+    NamedNode,
+    ParityResult,
+    Person,
+)
+from fairgate.domain.wording import probability
+from fairgate.metrics.parity import OUTCOMES, OutcomeColumn, ParityOutcome
+from fairgate.reports import blocks, figures
+from fairgate.reports.blocks import Section, Tone, columns, figure, joined, name, spans, strong
+from fairgate.reports.figures import NOTHING, Figure
+from fairgate.reports.material import Material
+
+_MOST = 8
+"""Rows of the table on the first screen."""
+_SINCE = (Against.BASELINE, Against.ANCHOR)
+_LEVELS = {
+    Level.IDENTITY: "one identity",
+    Level.CATEGORY: "a category",
+    Level.EVERYBODY: "everybody",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """Somebody whom a scan names, with the rule that judges it."""
+
+    rule: RuleResult
+    node: NamedNode
+    is_failing: bool
+
+    @property
+    def outcome(self) -> ParityOutcome:
+        """What happens to them."""
+        return outcome_of(self.rule)
+
+    @property
+    def column(self) -> OutcomeColumn:
+        """In which column the difference is clearest."""
+        return self.outcome.by_column[self.node.column]
+
+
+def outcome_of(rule: RuleResult) -> ParityOutcome:
+    """Return the outcome that a rule about parity asks of."""
+    return OUTCOMES[rule.metric.removeprefix(PARITY).partition("/")[0]]
+
+
+def is_parity(rule: RuleResult) -> bool:
+    """Return whether a rule asks for parity of an outcome."""
+    return rule.parity is not None
+
+
+def findings(material: Material) -> list[Finding]:
+    """Return everybody who is named, what fails the build first.
+
+    Of each question nobody stands twice: whoever differs in several columns does in the clearest.
+    """
+    every = [
+        Finding(rule=rule, node=node, is_failing=node in rule.failing)
+        for rule in material.result.rules
+        if rule.parity is not None
+        for node in rule.parity.named
+    ]
+    every.sort(key=lambda one: not (one.is_failing and one.rule.fails_gate))
+    once: dict[object, Finding] = {}
+    for one in every:
+        once.setdefault((id(one.rule), tuple(one.node.who)), one)
+    return list(once.values())
+
+
+def failing(material: Material) -> list[Finding]:
+    """Return those whose difference stops the build."""
+    return [one for one in findings(material) if one.is_failing and one.rule.fails_gate]
+
+
+def whom_it_fails(material: Material, about: Subject | None = None) -> list[tuple[str, Person]]:
+    """Return suite and identity of everybody whom a failing rule names, in their order."""
+    found: dict[tuple[str, Person], None] = {}
+    for one in failing(material):
+        if about is None or one.outcome.about is about:
+            found |= dict.fromkeys((one.rule.suite, person) for person in one.node.who)
+    return list(found)
+
+
+def subject(material: Material) -> Subject:
+    """Return what the first failing rule is about; answers where none is."""
+    first = next(iter(failing(material)), None)
+    return first.outcome.about if first else Subject.ANSWERS
+
+
+def who(material: Material, suite: str, node: NamedNode, tone: Tone = Tone.NORMAL) -> blocks.Words:
+    """Return whom a node holds, as a sentence says it: `orientation (5)`, `an elderly person`."""
+    if node.level is Level.IDENTITY:
+        return [name(material.person(suite, node.who[0][1]), tone)]
+    if node.level is Level.EVERYBODY:
+        return [blocks.Span("everybody", tone=tone)]
+    return [name(node.category, tone), f" ({len(node.who)})"]
+
+
+def points(value: float, column: OutcomeColumn, *, signed: bool = False) -> str:
+    """Return a difference in its unit: `12.0 points`, `2.30`."""
+    sign = "+" if signed and value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
+    if column.unit == "score":
+        return f"{sign}{abs(value):.3g}"
+    return f"{sign}{100 * abs(value):.1f} points"
+
+
+def level(value: float | None, column: OutcomeColumn, sources: int = 0) -> str:
+    """Return the mean of a column as readers see it: `44.0 % (11 of 25)`, `31.0 % in common`.
+
+    A count stands only where each source has one answer that shows it or does not.
+    """
+    if value is None:
+        return figures.NONE
+    if column.level is None:
+        return figures.NONE
+    if column.unit == "score":
+        return f"{value:.3g}"
+    shown = -value if column.turned else value
+    words = f"{100 * shown:.1f} %"
+    count = shown * sources
+    if sources and column.is_event and abs(count - round(count)) < 1e-3 * sources:
+        words += f" ({round(count):,} of {sources:,})"
+    return words
+
+
+def sentence(material: Material, one: Finding) -> blocks.Words:
+    """Say who differs, how, how much, beside what, and how sure that is."""
+    node, rule, column = one.node, one.rule, one.column
+    event = column.event if node.estimate > 0 else column.less
+    since = rule.against in _SINCE
+    person = who(material, rule.suite, node, Tone.STRONG)
+    if node.level is Level.EVERYBODY:
+        person = [strong("whoever is named")] if node.estimate else person
+    more = " more often" if column.is_event else " more"
+    more = more if node.estimate > 0 or not column.is_event else ""
+    beside = "for control prompts"
+    if since:
+        beside = f"at the {rule.against}, beside control prompts"
+    if rule.against is Against.REFERENCE:
+        beside += ", beside the reference"
+    words: blocks.Words = [f"{one.outcome.noun.capitalize()} for ", *person]
+    words += [f" {event}{more} than {beside}, by "]
+    words += [figure(points(abs(node.estimate), column)), " ("]
+    if likely := _range(node, column):
+        words += ["likely ", figure(likely), ", "]
+    return [*words, figure(probability(node.p)), ")"]
+
+
+def _range(node: NamedNode, column: OutcomeColumn) -> str:
+    """Return the likely range; empty where answers differ by nothing else."""
+    low, high = sorted((node.low, node.high))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    return f"{points(low, column)} to {points(high, column)}".replace(" points to", " to")
+
+
+def brief(material: Material) -> blocks.Words:
+    """Return in a few words whom the build fails for, and how much: `orientation (5) · +18.0`."""
+    found = failing(material)
+    parts: list[blocks.Inline] = [
+        [
+            *who(material, one.rule.suite, one.node, Tone.STRONG),
+            " · ",
+            figure(points(one.node.estimate, one.column, signed=True)),
+        ]
+        for one in found[:_NAMED]
+    ]
+    more = [f"{len(found) - _NAMED} more"] if len(found) > _NAMED else []
+    return list(joined([*parts, *more], ", "))
+
+
+def title(material: Material) -> blocks.Words:
+    """Return what fails, for whom: `answers change for orientation, and documents for …`."""
+    parts: dict[str, blocks.Words] = {}
+    by_question: dict[tuple[str, Against], list[Finding]] = {}
+    for one in failing(material):
+        key = one.outcome.id, one.rule.against or Against.CONTROL
+        by_question.setdefault(key, []).append(one)
+
+    def whom_of(outcome: str, against: Against) -> set[tuple[str, tuple[Person, ...]]]:
+        asked = by_question.get((outcome, against), ())
+        return {(one.rule.suite, tuple(one.node.who)) for one in asked}
+
+    for (outcome, against), ones in by_question.items():
+        now = whom_of(outcome, Against.CONTROL)
+        is_since = against in _SINCE
+        if is_since and whom_of(outcome, against) == now:
+            continue
+        is_worse = not is_since and any(whom_of(outcome, since) == now for since in _SINCE)
+        worse = [", more than before"] if is_worse and against is Against.CONTROL else []
+        first = ones[0]
+        favoured = not is_since and first.node.estimate < 0
+        verb = "became worse" if is_since else first.outcome.verb
+        if against is Against.REFERENCE:
+            verb = "move from the reference's"
+        if any(one.node.level is Level.EVERYBODY for one in ones):
+            everybody = f"{first.outcome.noun} {verb} whenever an identity is named"
+            parts[everybody] = [everybody, *worse]
+            continue
+        whom = [who(material, one.rule.suite, one.node) for one in ones[:_NAMED]]
+        more = [f"{len(ones) - _NAMED} more"] if len(ones) > _NAMED else []
+        preposition = "in favour of" if favoured else "for"
+        noun = f"{first.outcome.noun} {verb} {preposition} "
+        words: blocks.Words = [noun, *joined([*whom, *more], ", ")]
+        parts[plain(words)] = [*words, *worse]
+    return list(joined(list(parts.values()), "; "))
+
+
+_NAMED = 3
+
+
+def questions(material: Material) -> Iterator[blocks.Block]:
+    """Yield who differs, a row for each outcome and question, and for whom nothing was found."""
+    rules = [rule for rule in material.result.rules if rule.parity is not None]
+    asked = [rule for rule in rules if not rule.is_first_run]
+    several = len({rule.suite for rule in rules}) > 1
+    has_base = any(rule.against in _SINCE for rule in asked)
+    rows = [
+        _row(material, one, several=several, has_base=has_base)
+        for one in findings(material)
+        if one.rule in asked
+    ]
+    scores = any(one.column.unit == "score" for one in findings(material))
+    if rows:
+        heads = columns("", "outcome", "who", numbers=["difference" if scores else "points", "now"])
+        heads += columns(numbers=["at the baseline"]) if has_base else []
+        heads += columns(numbers=["control prompts"])
+        label = "Who is treated differently, and worse than before"
+        yield blocks.Table(label=label, columns=heads, rows=rows, most=_MOST)
+    lacking = [rule for rule in asked if rule.outcome is not Outcome.PASS and not rule.failing]
+    for rule in asked:
+        # Of those who fail the table tells; what is left is why no waiver covers them.
+        told = figures.readable(rule.reasons)[len(rule.failing) :]
+        if rule.outcome is Outcome.PASS or rule.waiver is not None or not told:
+            continue
+        why = "; ".join(told)
+        yield blocks.Text(lines=[[*_asked(rule, several=several), f": {why}."]])
+    quiet = [rule for rule in asked if rule.parity is not None and not rule.parity.named]
+    if nobody := [rule for rule in quiet if rule not in lacking]:
+        yield blocks.Text(lines=[_nobody(nobody, several=several)])
+
+
+def _asked(rule: RuleResult, column: OutcomeColumn | None = None, *, several: bool) -> blocks.Words:
+    in_suite: blocks.Words = [" (", name(rule.suite), ")"] if several else []
+    question = figures.QUESTIONS[rule.against or Against.CONTROL]
+    more = f" {column.level}" if column is not None and column.level else ""
+    return [strong(f"{outcome_of(rule).id}{more}"), f", {question}", *in_suite]
+
+
+def _nobody(rules: Sequence[RuleResult], *, several: bool) -> blocks.Words:
+    """Say of which outcomes nobody is named: `answers (5 points now, 2 since baseline)`."""
+    by_outcome: dict[tuple[str, str], list[RuleResult]] = {}
+    for rule in rules:
+        by_outcome.setdefault((rule.suite, outcome_of(rule).id), []).append(rule)
+    parts: list[blocks.Inline] = []
+    for (suite, outcome), own in by_outcome.items():
+        column = next(iter(outcome_of(own[0]).by_column.values()))
+        unit = "" if column.unit == "score" else " points"
+        limits = [
+            f"{_plain(next(iter(rule.bounds.values())), column)}{'' if number else unit} "
+            f"{figures.QUESTIONS[rule.against or Against.CONTROL]}"
+            for number, rule in enumerate(own)
+        ]
+        in_suite: blocks.Words = [" in ", name(suite)] if several else []
+        parts.append([f"{outcome}", *in_suite, f" ({', '.join(limits)})"])
+    return ["Nobody beyond the limit of ", *joined(parts, "; "), "."]
+
+
+def _plain(value: float, column: OutcomeColumn) -> str:
+    return f"{value:g}" if column.unit == "score" else f"{100 * value:g}"
+
+
+def _row(material: Material, one: Finding, *, several: bool, has_base: bool) -> blocks.Row:
+    node, column, rule = one.node, one.column, one.rule
+    tone = Tone.STRONG if one.is_failing else Tone.NORMAL
+    person: blocks.Words = [
+        *(["of these, "] if node.is_within else []),
+        *who(material, rule.suite, node, tone),
+    ]
+    count = node.sources if len(node.who) == 1 else 0
+    earlier = node.before
+    if earlier is None and rule.against is Against.CONTROL:
+        earlier = _at_baseline(material, one)
+    control: blocks.Words = [figure(level(node.control, column))]
+    if node.control_before is not None and column.level is not None:
+        before = level(node.control_before, column)
+        is_same = before == level(node.control, column)
+        control += [", unchanged"] if is_same else [", was ", figure(before)]
+    mark = Outcome.FAIL if one.is_failing and rule.outcome is Outcome.FAIL else Outcome.PASS
+    return blocks.Row(
+        cells=[
+            [blocks.Span(mark.value, blocks.Kind.MARK)],
+            _asked(rule, column, several=several),
+            person,
+            figure(points(node.estimate, column, signed=True).removesuffix(" points")),
+            figure(level(node.rate, column, count)),
+            *([figure(level(earlier, column, count))] if has_base else []),
+            control,
+        ],
+        tone=Tone.BAD if one.is_failing else Tone.NORMAL,
+    )
+
+
+def _at_baseline(material: Material, one: Finding) -> float | None:
+    """Return the rate at the baseline of whoever differs now, where they fare worse since, too."""
+    rule, node = one.rule, one.node
+    since = (
+        other.node
+        for other in findings(material)
+        if other.rule.against is Against.BASELINE
+        and other.outcome is one.outcome
+        and (other.rule.suite, other.rule.where) == (rule.suite, rule.where)
+        and (other.node.who, other.node.column) == (node.who, node.column)
+    )
+    return next((other.before for other in since), None)
+
+
+def missed(material: Material) -> blocks.Inline:
+    """Return what a green run would have missed: `14 points for one identity, 6 for a category`."""
+    for rule in material.result.rules:
+        if rule.parity is not None and rule.against is Against.CONTROL and rule.parity.reach:
+            return ["Would have been missed: ", *_reach(rule.parity, outcome_of(rule)), "."]
+    return ""
+
+
+def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
+    column = outcome.by_column.get(parity.reach_column) or next(iter(outcome.by_column.values()))
+    parts = [
+        f"{points(parity.reach[level_], column).removesuffix(' points')} {words}"
+        if number
+        else f"{points(parity.reach[level_], column)} for {words}"
+        for number, (level_, words) in enumerate(
+            (level_, words) for level_, words in _LEVELS.items() if level_ in parity.reach
+        )
+    ]
+    return [f"{outcome.noun} that differ by less than ", *joined(parts)]
+
+
+def figure_of(material: Material) -> list[blocks.Block]:
+    """Return a chart for each outcome: identities on the band of control prompts."""
+    charts: list[blocks.Block] = []
+    rules = [r for r in material.result.rules if r.against is Against.CONTROL and r.parity]
+    several = len({rule.suite for rule in rules}) > 1
+    for rule in rules:
+        parity = rule.parity
+        column = None if parity is None else _drawn_column(rule)
+        if parity is None or column is None:
+            continue
+        dots = [one for one in parity.identities if one.column == column.column]
+        if not any(dot.estimate for dot in dots):
+            continue
+        band = parity.band(column.column)
+        base = _before(material, rule, column)
+        rows: list[blocks.Range] = []
+        category = ""
+        for dot in dots:
+            if dot.person[0] != category:
+                category = dot.person[0]
+                rows.append(
+                    blocks.Range(name=name(category), now=NOTHING, kind=blocks.RowKind.GROUP)
+                )
+            rows.append(_dot(material, rule, dot, column, base.get(dot.person)))
+        in_suite: blocks.Words = [", suite ", name(rule.suite)] if several else []
+        outcome = outcome_of(rule)
+        charts.append(
+            blocks.RangeChart(
+                label=f"{outcome.id} by identity{f', {rule.suite}' if several else ''}",
+                caption=[
+                    outcome.id.capitalize(), *in_suite,
+                    f": how much more they {column.event} than for control prompts, in points",
+                ],
+                rows=rows,
+                head="who",
+                value="points",
+                interval=material.likely_range,
+                is_signed=True,
+                unit="",
+                band=None if band is None else (band.low, band.high),
+                depth=blocks.Depth.FULL,
+            )
+        )  # fmt: skip
+    return charts
+
+
+def _drawn_column(rule: RuleResult) -> OutcomeColumn | None:
+    """Return the column that is drawn: where somebody is named, else the first."""
+    outcome, parity = outcome_of(rule), rule.parity
+    if parity is None:
+        return None
+    drawn = {one.column for one in parity.identities}
+    wanted = [node.column for node in parity.named]
+    order = [*wanted, *(column.column for column in outcome.columns)]
+    return next((outcome.by_column[each] for each in order if each in drawn), None)
+
+
+def _before(material: Material, rule: RuleResult, column: OutcomeColumn) -> dict[Person, float]:
+    """Return how identities lay beside control prompts at the baseline, on the shared cases."""
+    since = next(
+        (
+            other.parity
+            for other in material.result.rules
+            if other.against is Against.BASELINE
+            and other.parity is not None
+            and other.suite == rule.suite
+            and outcome_of(other) is outcome_of(rule)
+        ),
+        None,
+    )
+    now = (
+        {}
+        if rule.parity is None
+        else {
+            one.person: one.estimate
+            for one in rule.parity.identities
+            if one.column == column.column
+        }
+    )
+    grown = () if since is None else since.identities
+    return {
+        one.person: now[one.person] - one.estimate
+        for one in grown
+        if one.column == column.column and one.person in now
+    }
+
+
+def _dot(
+    material: Material,
+    rule: RuleResult,
+    dot: IdentityEstimate,
+    column: OutcomeColumn,
+    before: float | None,
+) -> blocks.Range:
+    is_failing = any(dot.person in node.who for node in rule.failing)
+    person = name(
+        material.identity(rule.suite, dot.person[1]), Tone.BAD if is_failing else Tone.NORMAL
+    )
+    short = points(dot.estimate, column, signed=True).removesuffix(" points")
+    ends = [points(end, column, signed=True).removesuffix(" points") for end in (dot.low, dot.high)]
+    return blocks.Range(
+        name=person,
+        now=Figure(
+            shown=short,
+            interval=f"{ends[0]} … {ends[1]}",
+            value=dot.estimate,
+            bounds=(dot.low, dot.high),
+        ),
+        base=NOTHING
+        if before is None
+        else Figure(
+            shown=points(before, column, signed=True).removesuffix(" points"), value=before
+        ),
+    )
+
+
+def section(material: Material) -> Iterator[Section]:
+    """Yield the figure as a chapter, with what each scan would have missed."""
+    charts = figure_of(material)
+    if not charts:
+        return
+    facts: list[blocks.KeyValue] = []
+    for rule in material.result.rules:
+        if rule.parity is None or rule.is_first_run:
+            continue
+        outcome, parity = outcome_of(rule), rule.parity
+        many = figures.count(parity.sources, "source")
+        beside = figures.count(parity.controls, "control prompt")
+        words: blocks.Words = [f"{probability(parity.p)} over {many} and {beside}"]
+        if parity.reach:
+            words += ["; would have missed ", *_reach(parity, outcome)]
+        if parity.unjudged:
+            words += [f"; {parity.unjudged}"]
+        facts.append((f"{outcome.id}, {figures.QUESTIONS[parity.against]}", words))
+    yield Section(
+        id="who",
+        title="Who",
+        blocks=[*charts, blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)],
+        chapter=blocks.Chapter.WHO,
+        count=len(failing(material)),
+        worth=90,
+    )
+
+
+def plain(words: blocks.Inline) -> str:
+    """Return words without their kinds."""
+    return "".join(span.shown for span in spans(words))

@@ -1,0 +1,777 @@
+"""Who is treated differently? One test over everybody, each category and each identity.
+
+`y[i, k]` is one outcome of source i under prompt k: of T prompts that name an identity, or of K
+control prompts. Nodes are everybody, each category, each identity. For a node N
+
+    t = (mean over its identities - mean over control prompts) / SE
+    SE^2 = (s^2 + S^2 / F) / |N| + (s^2 + S^2) / K
+
+with s^2 the sampling variance of a prompt's mean (what is left of its values without source and
+prompt), S^2 the variance of control prompts beyond that, and F phrases that say an identity, one a
+source in turn. Control prompts are a sample of all phrases that name nobody: a test over sources
+alone takes them for all there are (H. H. Clark, J. Verbal Learn. Verbal Behav. 12 (1973) 335-59).
+
+*One p value* for "nobody is treated differently": the largest t over nodes, and over the columns of
+an outcome, against the larger of two nulls, each right where the other is not (P. H. Westfall and
+S. S. Young, Resampling-Based Multiple Testing, 1993, section 2.3, for the largest statistic). Each
+t is first divided by how far the model's goes for nodes of its size, as tails of single identities
+are no measure of harm to everybody.
+
+- *Model*: phrases have effects of their own, with tails of Student's t with 8 degrees of freedom;
+  sampling is skewed where changes are rare. The variance of effects is drawn from what that of the
+  control prompts leaves possible, (K - 1) / chi^2 of it and at least s^2 (G. E. P. Box and G. C.
+  Tiao, Bayesian Inference in Statistical Analysis, 1973, section 5.2), some weight being on none.
+  Columns are taken to be independent, which is conservative: their largest t is then largest
+  (Z. Sidak, JASA 62 (1967) 626-33).
+- *Exchange*: phrases have none, events may be rare. Values are exchanged between the prompts of
+  each source, in the same way in all columns, and everything is computed again (E. S. Edgington and
+  P. Onghena, Randomization Tests, 2007, chapter 6; B. Phipson and G. K. Smyth, Stat. Appl. Genet.
+  Mol. Biol. 9 (2010) article 39).
+
+*Who*: of the nodes that are beyond the critical value, the one that explains most by likelihood,
+where the error of the control prompts' mean is everybody's. It is explained away, and what is left
+is tested again.
+
+*Undecided cells* are NaN. A source counts in a column where it has half of its prompts, a prompt
+where it has half of these sources; means are those of least squares on source and prompt, and each
+prompt's sampling variance is by its own number of values. Nothing that could not be tested is
+silent: `ScanResult.no_verdict` says what and why.
+
+Verdicts repeat to the byte, and depend neither on the order of sources, control prompts, categories
+or columns nor on threads.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, gammainc, gammaincinv, gammaln, ndtri
+
+from fairgate.stats.observations import Floats, Integers
+
+FEWEST_CONTROLS, FEWEST_SOURCES = 12, 10
+"""Below which nothing is said of single identities."""
+_TAILS = 8
+"""Degrees of freedom of what phrases do by themselves; real ones have no heavier tails."""
+_SPIKE = 0.7
+"""Weight of phrases that do nothing by themselves, beside 1 for each e-fold of the variance.
+
+Chosen by `tools/calibration/who.py`: with more, phrases that do a little alarm too often; with
+less, those that do nothing cost power.
+"""
+_TAIL = 0.997
+"""Where nodes of different sizes are made comparable: about .05 over 26 nodes."""
+_DRAWS = 20_000
+_EXCHANGES = 2_000
+_MOST_EXCHANGES = 20_000
+_STEPS, _PER_OCTAVE = 1024, 16
+_ZERO = 1e-18
+"""A variance below it, where the largest deviation is 1, is rounding."""
+_TIE = 1e-9
+_MOST_SOURCES = 1 << 20
+_POWER = 0.8416
+"""Quantile of the normal distribution for "8 times of 10"."""
+Sided = Literal["two", "worse"]
+_Bools = npt.NDArray[np.bool_]
+_Weights = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """Some identities of whom one thing is said."""
+
+    level: str
+    """`everybody`, `category`, `identity`, or a caller's own, as `crossing`."""
+    who: tuple[str, ...]
+    label: str
+    columns: tuple[int, ...]
+    """Prompts of `who`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEstimate:
+    """A node in one column: its mean beyond the control prompts'."""
+
+    node: Node
+    column: str
+    estimate: float
+    standard_error: float
+    low: float
+    """`low` and `high` hold at once for all nodes and columns; infinite where nothing is tested."""
+    high: float
+    p: float
+    """Corrected over nodes, columns and scans; 1 where nothing is tested."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A node that is treated differently, beyond what those named before explain."""
+
+    node: Node
+    column: str
+    estimate: float
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """Means of control prompts: their mean, and where 90 % of them lie."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanResult:
+    """What a scan says."""
+
+    p: float
+    """Of "nobody is treated differently", corrected over nodes, columns and scans."""
+    named: tuple[Named, ...]
+    looks: tuple[NodeEstimate, ...]
+    bands: Mapping[str, Band]
+    """By column."""
+    reach: Mapping[str, float]
+    """By level: an effect that would have been named 8 times of 10, in the least precise column."""
+    critical: float
+    """|t| from which a node is named."""
+    sources: int
+    controls: int
+    """Of the column that has fewest."""
+    no_verdict: Mapping[str, str]
+    """Why, by level, column or "column: label" of what could not be tested."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """How prompts' means are distributed, in units of the larger variance and in even steps."""
+
+    sampling: float
+    """s^2."""
+    seen: float
+    """Variance of the control prompts' means."""
+    skew: float
+    """Skewness of sampling: rare changes have it."""
+
+    @classmethod
+    def of(cls, sampling: float, seen: float, skew: float) -> _Shape:
+        """Return the shape of means with these variances and skewness of sampling."""
+        unit = max(sampling, seen)
+        if not unit:
+            return cls(1.0, 1.0, 0.0)
+        steps = _PER_OCTAVE * math.log2(max(seen, unit / 16) / max(sampling, unit / 2**20))
+        ratio = 2.0 ** (math.ceil(steps - _TIE) / _PER_OCTAVE)
+        return cls(
+            min(1 / ratio, 1.0) if sampling else 0.0,
+            min(ratio, 1.0),
+            round(min(max(skew, -2.0), 2.0) * _PER_OCTAVE) / _PER_OCTAVE,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fit:
+    """One column, its values in units of `scale`."""
+
+    centred: Floats
+    """[sources, T + K] less the source's mean; NaN where undecided."""
+    kept: _Bools
+    """[T + K] prompts with enough values."""
+    sources: int
+    scale: float
+    means: Floats
+    """[T + K] less their mean over all."""
+    sampling: Floats
+    """[T + K] sampling variance of each prompt's mean."""
+    freedom: int
+    spread: float
+    """S^2."""
+    shape: _Shape
+    band: Band
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """One column and what is tested in it."""
+
+    name: str
+    fit: _Fit
+    weights: Floats
+    """[nodes, T] of the mean over a node's identities; zeros where it has none."""
+    tested: _Bools
+    """[nodes]"""
+    effects: Floats
+    """[T] identities less control prompts."""
+    own: Floats
+    """[T] variance of each identity."""
+    phrases: Floats
+    """[T] that say an identity."""
+    shared: float
+    """Variance of the control prompts' mean."""
+    stretch: Floats
+    """[nodes] by how much further than normal t goes where nobody is harmed."""
+
+    @property
+    def errors(self) -> Floats:
+        """Return [nodes] the standard errors."""
+        return np.sqrt(np.square(self.weights) @ self.own + self.shared)
+
+
+def nodes_of(categories: Mapping[str, Sequence[str]]) -> tuple[Node, ...]:
+    """Return everybody, each category of two or more, each identity, without duplicates.
+
+    Columns are numbered in the order of `categories`. One category alone is everybody.
+    """
+    everybody = tuple(dict.fromkeys(who for each in categories.values() for who in each))
+    number = {who: i for i, who in enumerate(everybody)}
+    groups = [("everybody", "everybody", everybody)]
+    groups += [("category", label, tuple(dict.fromkeys(who))) for label, who in categories.items()]
+    groups = [each for each in groups if len(each[2]) > 1]
+    found: dict[tuple[int, ...], Node] = {}
+    for level, label, who in [*groups, *(("identity", each, (each,)) for each in everybody)]:
+        columns = tuple(sorted(number[each] for each in who))
+        found.setdefault(columns, Node(level=level, who=who, label=label, columns=columns))
+    return tuple(found.values())
+
+
+def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
+    columns: Mapping[str, Floats],
+    nodes: Sequence[Node],
+    *,
+    identities: int,
+    phrases: int | Sequence[int] = 1,
+    sided: Sided = "two",
+    alpha: float = 0.05,
+    scans: int = 1,
+    seed: int = 0,
+) -> ScanResult:
+    """Test whether anybody is treated differently, and name who.
+
+    `columns` [sources, T + K] have `identities` prompts that name somebody first, then control
+    prompts; several are readings of one outcome. With `sided="worse"` only larger values count.
+    `phrases` say an identity, one a source in turn. p values are Bonferroni's over `scans`.
+    """
+    labels = {node.columns[0]: node.label for node in nodes if len(node.columns) == 1}
+    place = sorted(range(identities), key=lambda t: (labels.get(t, ""), t))
+    of_each = np.broadcast_to(np.asarray(phrases, dtype=np.float64), identities)[place]
+    prompts = [*place, *range(identities, next(iter(columns.values())).shape[1])]
+    member = np.array([[t in node.columns for t in place] for node in nodes], dtype=np.float64)
+    no_verdict: dict[str, str] = {}
+    fits = [
+        _column(name, columns[name][:, prompts], member, nodes, of_each, no_verdict)
+        for name in sorted(columns)
+    ]
+    is_two_sided = sided == "two"
+    draws = min(max(_EXCHANGES, math.ceil(4 * scans / alpha)), _MOST_EXCHANGES)
+    tested, models = [each for each in fits if each], []
+    for each in tested:
+        if each.tested.any():
+            model, stretch = _model(
+                _rows(each.weights[each.tested]),
+                _controls(each),
+                each.fit.shape,
+                tuple(of_each.tolist()),
+                is_two_sided=is_two_sided,
+                seed=seed,
+            )
+            models.append(model)
+            each.stretch[each.tested] = stretch
+    null = _Null(
+        models=models,
+        exchanged=_exchanged(tested, draws, is_two_sided=is_two_sided, seed=seed),
+        is_two_sided=is_two_sided,
+        alpha=alpha,
+        scans=scans,
+    )
+    looks = [look for column in tested for look in _looks(column, nodes, null)]
+    reach: dict[str, float] = {}
+    for look in looks:
+        beyond = look.high - look.estimate + _POWER * look.standard_error
+        reach[look.node.level] = max(reach.get(look.node.level, 0.0), beyond)
+    return ScanResult(
+        p=min((look.p for look in looks), default=1.0),
+        named=tuple(_named(tested, nodes, null)),
+        looks=tuple(looks),
+        bands={column.name: column.fit.band for column in tested},
+        reach=reach,
+        critical=null.critical,
+        sources=min((column.fit.sources for column in tested), default=0),
+        controls=min((_controls(column) for column in tested), default=0),
+        no_verdict=no_verdict,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run that is not made yet, but for its sources."""
+
+    nodes: tuple[Node, ...]
+    controls: int
+    sampling: float
+    """Variance of one value beyond its source and prompt."""
+    apart: float = 0.0
+    """Variance of what phrases do by themselves."""
+    skew: float = 0.0
+    """Of one value."""
+    phrases: int = 1
+    columns: int = 1
+    sided: Sided = "two"
+    alpha: float = 0.05
+    scans: int = 1
+
+
+def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
+    """Return by level an effect that the run names 8 times of 10; infinite without a verdict."""
+    reach = {node.level: math.inf for node in plan.nodes}
+    has_few = plan.controls < FEWEST_CONTROLS or sources < FEWEST_SOURCES
+    told = [node for node in plan.nodes if len(node.columns) > 1 or not has_few]
+    if plan.controls < 2 or sources < 2 or not told:
+        return reach
+    count = 1 + max(max(node.columns) for node in plan.nodes)
+    member = np.array([[t in node.columns for t in range(count)] for node in told])
+    mean, is_two_sided = plan.sampling / sources, plan.sided == "two"
+    model, stretch = _model(
+        _rows(member / member.sum(axis=1, keepdims=True)),
+        plan.controls,
+        _Shape.of(mean, mean + plan.apart, plan.skew / math.sqrt(sources)),
+        (float(plan.phrases),) * count,
+        is_two_sided=is_two_sided,
+        seed=0,
+    )
+    null = _Null(
+        models=[model] * plan.columns,
+        exchanged=None,
+        is_two_sided=is_two_sided,
+        alpha=plan.alpha,
+        scans=plan.scans,
+    )
+    for node, of_node in zip(told, stretch.tolist(), strict=True):
+        own = (mean + plan.apart / plan.phrases) / len(node.columns)
+        error = math.sqrt(own + (mean + plan.apart) / plan.controls)
+        beyond = (null.critical * of_node + _POWER) * error
+        known = reach[node.level]
+        reach[node.level] = beyond if math.isinf(known) else max(known, beyond)
+    return reach
+
+
+def needed_sources(plan: Plan, effect: float, level: str = "identity") -> int | None:
+    """Return the fewest sources with which the run names that effect; None if none do."""
+
+    def missed(sources: int) -> float:
+        return -planned_reach(plan, sources)[level]
+
+    if missed(_MOST_SOURCES) < -effect:
+        return None
+    return bisect_left(range(_MOST_SOURCES), -effect, key=missed)
+
+
+def _rows(weights: Floats) -> _Weights:
+    return tuple(map(tuple, weights.tolist()))
+
+
+def _controls(column: _Column) -> int:
+    return int(column.fit.kept[column.weights.shape[1] :].sum())
+
+
+def _column(
+    name: str,
+    values: Floats,
+    member: Floats,
+    nodes: Sequence[Node],
+    phrases: Floats,
+    no_verdict: dict[str, str],
+) -> _Column | None:
+    """Return a column with what can be tested in it; what cannot is added to `no_verdict`."""
+    n_identities = len(phrases)
+    if np.isinf(values).any():
+        raise ValueError(f"column {name} has infinite values")
+    fit = _fit(values, n_identities)
+    if isinstance(fit, str):
+        no_verdict[name] = fit
+        return None
+    named, controls = fit.kept[:n_identities], fit.kept[n_identities:]
+    held = member * named
+    weights = held / np.maximum(held.sum(axis=1, keepdims=True), 1)
+    tested: _Bools = held.sum(axis=1) > 0
+    for node, each in zip(nodes, tested.tolist(), strict=True):
+        if not each:
+            no_verdict[f"{name}: {node.label}"] = "undecided for most sources"
+    too_few = []
+    if controls.sum() < FEWEST_CONTROLS:
+        too_few.append(f"{controls.sum()} control prompts of {FEWEST_CONTROLS}")
+    if fit.sources < FEWEST_SOURCES:
+        too_few.append(f"{fit.sources} sources of {FEWEST_SOURCES}")
+    if too_few:
+        single = [len(node.columns) == 1 for node in nodes]
+        tested = tested & ~np.array(single)
+        for node in nodes:
+            if len(node.columns) == 1:
+                no_verdict[node.level] = ", ".join(too_few)
+    of_controls = fit.sampling[n_identities:][controls]
+    return _Column(
+        name=name,
+        fit=fit,
+        weights=weights,
+        tested=tested,
+        effects=np.where(
+            named, fit.means[:n_identities] - fit.means[n_identities:][controls].mean(), 0.0
+        ),
+        own=np.where(named, fit.sampling[:n_identities] + fit.spread / phrases, 0.0),
+        phrases=phrases,
+        shared=float(of_controls.mean() + fit.spread) / len(of_controls),
+        stretch=np.ones(len(nodes)),
+    )
+
+
+def _fit(values: Floats, n_identities: int) -> _Fit | str:
+    """Return means by least squares on source and prompt with their variances, or why none."""
+    decided = ~np.isnan(values)
+    decided &= decided.mean(axis=1, keepdims=True) >= 0.5
+    counted = int(decided.any(axis=1).sum())
+    kept = decided.sum(axis=0) * 2 >= counted
+    if counted < 2:
+        return "fewer than two sources have half of their prompts decided"
+    if kept[n_identities:].sum() < 2 or not kept[:n_identities].any():
+        return "fewer than two control prompts, or no identity, are decided for half of the sources"
+    decided &= kept
+    level = _row_means(values, decided)
+    centred = np.where(decided, values - level, np.nan)
+    scale = float(np.nanmax(np.abs(centred)))
+    if scale <= 1e-12 * float(np.abs(values[decided]).max()):
+        centred, scale = np.where(decided, 0.0, np.nan), 1.0
+    centred = centred / scale
+    means = np.zeros(len(kept))
+    means[kept] = _two_way(centred[decided.any(axis=1)][:, kept])
+    counts = np.maximum(decided.sum(axis=0), 1)
+    rest = centred - means
+    rest = rest - _row_means(rest, decided)
+    freedom = int(decided.sum()) - counted - int(kept.sum()) + 1
+    square = float(np.nansum(np.square(rest))) / max(freedom, 1)
+    sampling = (square if square > _ZERO else 0.0) / counts
+    control = np.flatnonzero(kept[n_identities:]) + n_identities
+    expected = float(sampling[control].mean())
+    seen = float(means[control].var(ddof=1))
+    seen = seen if seen > _ZERO else 0.0
+    cube = float(np.nansum(rest**3)) / max(freedom, 1)
+    skew = cube / square**1.5 / math.sqrt(counts[kept].mean()) if square > _ZERO else 0.0
+    levels = means[control] * scale + float(level[decided.any(axis=1)].mean())
+    low, high = np.quantile(levels, [0.05, 0.95]).tolist()
+    return _Fit(
+        centred=centred,
+        kept=kept,
+        sources=counted,
+        scale=scale,
+        means=means,
+        sampling=sampling,
+        freedom=freedom,
+        spread=max(seen - expected, 0.0),
+        shape=_Shape.of(expected, seen, skew),
+        band=Band(mean=float(levels.mean()), low=low, high=high),
+    )
+
+
+def _row_means(values: Floats, decided: _Bools) -> Floats:
+    """Return [rows, 1] means of what is decided; 0 where nothing is."""
+    count = np.maximum(decided.sum(axis=1, keepdims=True), 1)
+    return np.asarray(np.where(decided, values, 0.0).sum(axis=1, keepdims=True) / count)
+
+
+def _two_way(values: Floats) -> Floats:
+    """Return prompts' effects by least squares on source and prompt, NaN being undecided."""
+    decided = ~np.isnan(values)
+    effects = np.zeros(values.shape[1])
+    filled = np.where(decided, values, 0.0)
+    for _ in range(1 if decided.all() else 60):
+        source = (filled - effects).mean(axis=1, keepdims=True)
+        new = (filled - source).mean(axis=0)
+        new -= new.mean()
+        settled = np.abs(new - effects).max() < 1e-13
+        effects = new
+        if settled:
+            break
+        filled = np.where(decided, values, source + effects)
+    return effects
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Null:
+    """The distribution of the largest t where nobody is treated differently."""
+
+    models: Sequence[Floats]
+    """Of each column, sorted."""
+    exchanged: Floats | None
+    """Of all columns together, sorted; None where there are no values yet."""
+    is_two_sided: bool
+    alpha: float
+    scans: int
+
+    def p(self, t: float) -> float:
+        """Return P(the largest t is this large), corrected over scans."""
+        least = t - _TIE * max(1.0, abs(t)) if math.isfinite(t) else t
+        below = math.prod(1 - _share_from(least, draws) for draws in self.models)
+        swapped = 0.0 if self.exchanged is None else _share_from(least, self.exchanged)
+        return min(1.0, self.scans * max(1 - below, swapped))
+
+    @cached_property
+    def critical(self) -> float:
+        """The least t with a p value of at most alpha; infinite if none."""
+        drawn = [*self.models, *([] if self.exchanged is None else [self.exchanged])]
+        largest = [float(each[np.isfinite(each)].max(initial=0)) for each in drawn]
+        low, high = 0.0, 1 + max(largest, default=0.0)
+        if not self.models or self.p(high) > self.alpha:
+            return math.inf
+        while high - low > _TIE:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.p(middle) <= self.alpha else (middle, high)
+        return high
+
+
+def _share_from(least: float, draws: Floats) -> float:
+    """Return the share of sorted draws from there on, the observed one among them."""
+    return float(1 + len(draws) - np.searchsorted(draws, least)) / (1 + len(draws))
+
+
+@lru_cache(maxsize=8)
+def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...], seed: int) -> Floats:
+    """Return [draws, nodes] means of what phrases do by themselves, with variance 1 for each.
+
+    A mean over F phrases has t's tails with 4 + 4 F degrees of freedom: its own kurtosis.
+    """
+    rng, shape = np.random.default_rng([seed, 20]), (_DRAWS, len(phrases))
+    own, steps = rng.standard_normal(shape), rng.integers(0, _STEPS, shape)
+    for i, count in enumerate(phrases):
+        tails = _scaled_inverse(_TAILS / 2 * (1 + count), _STEPS)
+        own[:, i] *= np.sqrt(tails / tails.mean() / count)[steps[:, i]]
+    return np.asarray(own @ np.array(weights).T)
+
+
+@lru_cache(maxsize=8)
+def _sampling_drawn(weights: _Weights, skew: float, seed: int) -> Floats:
+    """Return [draws, nodes] means of what sampling does, with variance 1 for each prompt.
+
+    Skewed by E. B. Wilson and M. M. Hilferty's cube (PNAS 17 (1931) 684-88).
+    """
+    matrix = np.array(weights)
+    drawn = np.random.default_rng([seed, 22]).standard_normal((_DRAWS, matrix.shape[1]))
+    if skew:
+        drawn = (np.maximum(1 - skew**2 / 36 + skew / 6 * drawn, 0) ** 3 - 1) * (2 / skew)
+    return np.asarray(drawn @ matrix.T)
+
+
+def _scaled_inverse(freedom: float, steps: int, most: float = 1.0) -> Floats:
+    """Return freedom / chi^2 at even steps of its distribution up to `most`."""
+    levels = (np.arange(steps) + 0.5) / steps * most
+    return np.asarray(freedom / 2 / gammaincinv(freedom / 2, levels), dtype=np.float64)
+
+
+def _variances(shape: _Shape, controls: int) -> Floats:
+    """Return what phrases' variance may be besides s^2, given the control prompts', evenly."""
+    sampling, seen = shape.sampling, shape.seen
+    kurtosis = 6 / (_TAILS - 4) * (1 - sampling / max(seen, sampling)) ** 2
+    freedom = 2 / (2 / (controls - 1) + kurtosis / controls)
+    if not sampling:
+        return seen * _scaled_inverse(freedom, _STEPS)
+    half, scale = freedom / 2, freedom * seen / 2
+    most = float(gammainc(half, scale / sampling))
+    slab = gammaln(half) - half * math.log(scale) + math.log(most)
+    spike = math.log(_SPIKE) - half * math.log(sampling) - scale / sampling
+    zeros = round(_STEPS * float(expit(spike - slab)))
+    above = seen * _scaled_inverse(freedom, _STEPS - zeros, most) - sampling
+    return np.concatenate([np.zeros(zeros), np.maximum(above, 0.0)])
+
+
+@lru_cache(maxsize=64)
+def _model(
+    weights: _Weights,
+    controls: int,
+    shape: _Shape,
+    phrases: tuple[float, ...],
+    *,
+    is_two_sided: bool,
+    seed: int,
+) -> tuple[Floats, Floats]:
+    """Return the largest t of worlds where phrases have effects of their own, sorted.
+
+    And [nodes] what t is divided by.
+    """
+    rng = np.random.default_rng([seed, 23])
+    apart = _variances(shape, controls)[rng.integers(0, _STEPS, (_DRAWS, 1))]
+    control = rng.standard_normal((_DRAWS, 1)) * np.sqrt((shape.sampling + apart) / controls)
+    own = np.sqrt(apart) * _phrases_drawn(weights, phrases, seed)
+    own += math.sqrt(shape.sampling) * _sampling_drawn(weights, shape.skew, seed)
+    spread = max(shape.seen - shape.sampling, 0.0)
+    variances = shape.sampling + spread / np.array(phrases)
+    error = np.sqrt(np.square(weights) @ variances + (shape.sampling + spread) / controls)
+    t = (own - control) / error
+    t = np.abs(t) if is_two_sided else t
+    sizes = np.round(np.square(weights).sum(axis=1), 9)
+    stretch = np.ones(len(sizes))
+    for size in set(sizes.tolist()):
+        stretch[sizes == size] = np.quantile(t[:, sizes == size], _TAIL)
+    stretch /= ndtri((1 + _TAIL) / 2 if is_two_sided else _TAIL)
+    return np.sort((t / stretch).max(axis=1)), stretch
+
+
+def _exchanged(columns: Sequence[_Column], draws: int, *, is_two_sided: bool, seed: int) -> Floats:
+    """Return the largest t with values exchanged between the prompts of each source, sorted."""
+    largest = np.zeros(draws) if is_two_sided else np.full(draws, -np.inf)
+    tested = [each for each in columns if each.tested.any()]
+    if not tested:
+        return largest
+    rng = np.random.default_rng([seed, 21])
+    prompts = len(tested[0].fit.kept)
+    pool = rng.permuted(np.tile(np.arange(prompts), (draws, 1)), axis=1)
+    values = np.stack([each.fit.centred for each in tested])
+    keys = np.round(values, 9)
+    inner = np.lexsort(keys[::-1])  # of prompts within a source: their order is not to matter
+    keys = np.take_along_axis(keys, inner[None], axis=2)
+    outer = np.lexsort(keys.transpose(0, 2, 1).reshape(-1, keys.shape[1])[::-1])
+    sums = np.zeros((len(tested), draws, prompts))
+    for source in outer.tolist():
+        chosen = rng.integers(0, draws, draws)
+        for total, row in zip(sums, values[:, source], strict=True):
+            _add_exchanged(total, row, inner[source], pool, chosen)
+    for column, total in zip(tested, sums, strict=True):
+        t = _t_of_sums(column, total)
+        largest = np.maximum(largest, (np.abs(t) if is_two_sided else t).max(axis=1))
+    return np.sort(largest)
+
+
+def _add_exchanged(
+    total: Floats, row: Floats, order: Integers, pool: Integers, chosen: Integers
+) -> None:
+    """Add a source's values, exchanged between the prompts that have one."""
+    decided = ~np.isnan(row)
+    count = int(decided.sum())
+    if not count or not np.ptp(row[decided]):
+        return
+    if count == len(row):
+        total += row[order][pool][chosen]
+        return
+    has_one = decided[order]
+    picked = pool[has_one[pool]].reshape(len(pool), count)
+    total[:, decided] += row[order][picked][chosen]
+
+
+def _t_of_sums(column: _Column, sums: Floats) -> Floats:
+    """Return t [draws, tested nodes] of exchanged sums, with the variances of each draw."""
+    fit, weights = column.fit, column.weights[column.tested]
+    n_identities = weights.shape[1]
+    counts = np.maximum((~np.isnan(fit.centred)).sum(axis=0), 1)
+    means = sums / counts
+    left = np.nansum(np.square(fit.centred)) - np.square(means) @ counts
+    square = np.where(left > _ZERO, left, 0.0) / max(fit.freedom, 1)
+    kept = fit.kept[n_identities:]
+    control, of_control = means[:, n_identities:][:, kept], (1 / counts[n_identities:][kept]).mean()
+    spread = np.maximum(control.var(axis=1, ddof=1) - square * of_control, 0.0)
+    parts = np.square(weights)
+    error = np.sqrt(
+        np.outer(square, parts @ (1 / counts[:n_identities]) + of_control / len(control[0]))
+        + np.outer(spread, parts @ (1 / column.phrases) + 1 / len(control[0]))
+    )
+    error *= column.stretch[column.tested]
+    return _ratio(means[:, :n_identities] @ weights.T - control.mean(axis=1)[:, None], error)
+
+
+def _ratio(effect: Floats, error: Floats) -> Floats:
+    """Return effect / error; 0 for no effect, infinite for one without any error."""
+    effect = np.where(np.abs(effect) > _TIE, effect, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(effect == 0, 0.0, effect / error)
+
+
+def _t(column: _Column, effects: Floats, null: _Null) -> Floats:
+    """Return t [nodes], its size where two-sided; 0 where nothing is tested."""
+    t = np.where(
+        column.tested, _ratio(column.weights @ effects, column.errors * column.stretch), 0.0
+    )
+    return np.abs(t) if null.is_two_sided else t
+
+
+def _looks(column: _Column, nodes: Sequence[Node], null: _Null) -> list[NodeEstimate]:
+    """Return every node that has values."""
+    looks = []
+    t = _t(column, column.effects, null).tolist()
+    for i in np.flatnonzero(column.weights.any(axis=1)).tolist():
+        estimate = float(column.weights[i] @ column.effects) * column.fit.scale
+        error = float(column.errors[i]) * column.fit.scale
+        beside = _beside(column, i, null) if column.tested[i] else math.inf
+        looks.append(
+            NodeEstimate(
+                node=nodes[i],
+                column=column.name,
+                estimate=estimate,
+                standard_error=error,
+                low=estimate - beside,
+                high=estimate + beside,
+                p=null.p(t[i]) if column.tested[i] else 1.0,
+            )
+        )
+    return looks
+
+
+def _beside(column: _Column, node: int, null: _Null) -> float:
+    """Return how far from an estimate the truth may lie."""
+    error = float(column.errors[node] * column.stretch[node]) * column.fit.scale
+    return null.critical * error if error else 0.0
+
+
+def _named(columns: Sequence[_Column], nodes: Sequence[Node], null: _Null) -> list[Named]:
+    """Name the node that explains most, explain it away, and look again."""
+    named: list[Named] = []
+    left = [column.effects for column in columns]
+    explained: list[list[Floats]] = [[] for _ in columns]
+    while len(named) < len(nodes) * len(columns):
+        found = [
+            (gain, -which, -i, t)
+            for which, column in enumerate(columns)
+            for i, (t, gain) in enumerate(
+                zip(
+                    _t(column, left[which], null).tolist(),
+                    _gains(column, left[which]).tolist(),
+                    strict=True,
+                )
+            )
+            if t >= null.critical
+        ]
+        if not found:
+            break
+        _, which, i, t = max(found)
+        column, i = columns[-which], -i
+        estimate = float(column.weights[i] @ left[-which]) * column.fit.scale
+        beside = _beside(column, i, null)
+        named.append(
+            Named(
+                node=nodes[i],
+                column=column.name,
+                estimate=estimate,
+                low=estimate - beside,
+                high=estimate + beside,
+                p=null.p(t),
+            )
+        )
+        explained[-which].append((column.weights[i] > 0).astype(np.float64))
+        design = np.stack(explained[-which], axis=1)
+        fitted = np.linalg.lstsq(design, column.effects, rcond=None)[0]
+        left[-which] = column.effects - design @ fitted
+    return named
+
+
+def _gains(column: _Column, effects: Floats) -> Floats:
+    """Return twice the log-likelihood that one effect on each node's identities adds."""
+    precise = column.fit.kept[: len(effects)] / np.maximum(column.own, _ZERO)
+    shared = column.shared / (1 + column.shared * precise.sum())
+    holds = (column.weights > 0) * precise
+    explained = holds @ effects - shared * holds.sum(axis=1) * (precise @ effects)
+    information = holds.sum(axis=1) - shared * np.square(holds.sum(axis=1))
+    is_known = information > 0
+    return np.where(is_known, np.square(explained) / np.where(is_known, information, 1), 0.0)

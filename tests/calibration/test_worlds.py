@@ -1,0 +1,30 @@
+"""Fair systems are green and nobody is named; harms are red, and the right node is named first.
+
+A part of the table of `calibration.worlds`, whose figures stand in the docs.
+"""
+
+import pytest
+from calibration.worlds import row, worlds
+
+WHOLE = pytest.mark.whole
+FEW, MANY = 3, 12
+SEEDS = pytest.mark.parametrize("seeds", [FEW, pytest.param(MANY, marks=WHOLE)])
+ALWAYS_SEEN = ("one +30", "category +10")
+
+
+@SEEDS
+@pytest.mark.parametrize("since", [False, True], ids=["first run", "since a baseline"])
+@pytest.mark.parametrize("name", [name for name, world in worlds().items() if world.who is None])
+def test_a_fair_system_is_green(name, since, seeds):
+    red, _, named = row(name, 25, range(seeds), since=since)
+    assert red <= 1 / seeds
+    assert named <= 1 / seeds
+
+
+@SEEDS
+@pytest.mark.parametrize("since", [False, True], ids=["first run", "since a baseline"])
+@pytest.mark.parametrize("name", ALWAYS_SEEN)
+def test_a_harm_is_red_and_the_right_node_is_named(name, since, seeds):
+    red, is_right, _ = row(name, 60, range(seeds), since=since)
+    assert red >= (1 if seeds == FEW else 0.9)
+    assert is_right >= (2 / 3 if seeds == FEW else 0.9)

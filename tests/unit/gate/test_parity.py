@@ -1,0 +1,424 @@
+"""Who is treated differently, and worse than before: what is scanned, and what follows from it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fakes.parity import (
+    TERMS,
+    Planted,
+    again,
+    compared_with,
+    judged,
+    named,
+    rule_of,
+    since,
+    table_of,
+)
+from fakes.planted import policy_of
+
+from fairgate.domain.outcomes import Outcome
+from fairgate.domain.parity import Against, Level, NamedNode
+from fairgate.gate import parity
+from fairgate.gate.baseline import Reference
+from fairgate.gate.changes import Comparison
+from fairgate.gate.parity import Prompts, judge_parity, question, scans_of, sentence
+from fairgate.metrics.parity import OUTCOMES
+from fairgate.stats.permutation import holm
+from fairgate.stats.scan import ScanResult
+
+ANSWERS = OUTCOMES["answers"]
+WOMAN = {"woman": 0.4}
+
+
+def asked(table, against=Against.CONTROL, comparison=None, where=None, outcome=ANSWERS):
+    nothing = Comparison(runs={}, contents={"s": {}})
+    return question(outcome, against, table, comparison or nothing, where or {})
+
+
+# What is scanned.
+
+
+def test_a_table_becomes_sources_by_prompts_with_holes_where_nothing_is_decided():
+    matrix = np.arange(4 * (len(TERMS) + 3), dtype=float).reshape(4, -1) / 100
+    matrix[1, 2] = np.nan
+    whole = table_of({"controlled": matrix})
+    asked_rows = np.arange(matrix.size) != matrix.shape[1] + 5
+    table = whole.of_rows(np.flatnonzero(asked_rows))
+    prompts = Prompts.of(table, {})
+    found = prompts.matrix(table.values["controlled"])
+    expected = matrix.copy()
+    expected[1, 5] = np.nan
+    assert [*prompts.persons] == TERMS
+    assert prompts.controls == 3
+    assert np.array_equal(found, expected, equal_nan=True)
+    assert prompts.is_asked.sum() == matrix.size - 1
+    assert not prompts.is_asked[1, 5]
+    assert prompts.is_asked[1, 2]
+
+
+def test_an_identity_that_is_said_in_several_ways_is_their_mean():
+    matrix = np.zeros((4, len(TERMS) + 3))
+    table = table_of({"controlled": matrix})
+    other = table_of({"controlled": matrix + 1})
+    other = replace(other, dimensions={**other.dimensions, "relation": ["q"] * matrix.size})
+    both = table.followed_by(replace(other, keys=[f"{key}?" for key in other.keys]))
+    prompts = Prompts.of(both, {})
+    assert prompts.matrix(both.values["controlled"]).tolist() == (matrix + 0.5).tolist()
+    of_one = Prompts.of(both, {"relation": "q"})
+    assert of_one.matrix(both.values["controlled"]).tolist() == (matrix + 1).tolist()
+
+
+def test_a_slice_narrows_identities_and_leaves_all_control_prompts():
+    table = Planted(sources=12).table()
+    inside = Prompts.of(table, {"category": "age"})
+    assert [*inside.persons] == [("age", "young"), ("age", "old")]
+    assert inside.controls == 20
+
+
+def test_columns_are_turned_so_that_more_is_worse():
+    values = np.random.default_rng(1).random((12, len(TERMS) + 3))
+    table = table_of({"overlap": values})
+    (now,) = asked(table, outcome=OUTCOMES["documents"]).columns.values()
+    assert now == pytest.approx(-values)
+
+
+def test_since_an_accepted_run_is_each_cases_own_change():
+    now, before = Planted(sources=14), Planted(sources=12, start=2, seed=4)
+    tables = now.table(), before.table()
+    q = asked(tables[0], Against.BASELINE, compared_with(*tables))
+    (change,) = q.columns.values()
+    shared = ~np.isnan(change).all(axis=1)
+    assert shared.sum() == 12, "two sources are new"
+    assert change[shared] == pytest.approx(now.values()[2:] - before.values())
+
+
+def test_cases_that_ask_otherwise_than_the_accepted_ones_are_not_compared():
+    tables = Planted(sources=12).table(), Planted(sources=12, seed=4).table()
+    comparison = compared_with(*tables)
+    changed = {key: "d" for key in tables[0].keys if "woman" in key}
+    comparison = replace(comparison, contents={"s": {**comparison.contents["s"], **changed}})
+    q = asked(tables[0], Against.BASELINE, comparison)
+    assert ("gender", "woman") not in q.prompts.persons
+    assert len(q.prompts.persons) == len(TERMS) - 1
+
+
+def test_a_reference_has_columns_of_its_own():
+    values = Planted(sources=12).values()
+    q = asked(table_of({"shift/answer": values, "controlled": 0 * values}), Against.REFERENCE)
+    assert [*q.columns] == ["shift/answer"]
+    assert q.columns["shift/answer"].tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("against", [Against.BASELINE, Against.ANCHOR])
+def test_why_there_is_nothing_to_compare_with_is_said(against):
+    table, reference = Planted(sources=12).table(), parity.SINCE[against]
+    first = judged(table, rule_of(against=against, budget=0.1))
+    assert (first.outcome, first.is_first_run) == (Outcome.NOT_EVALUATED, True)
+    assert "first run" in first.reasons[0]
+    unfit = compared_with(table, table, reference, unfit=[reference])
+    other = judged(table, rule_of(against=against, budget=0.1), unfit)
+    assert other.is_not_in_baseline
+    assert "other conditions" in other.reasons[0]
+    lacks = compared_with(table, replace(table, values={}), reference)
+    other = judged(table, rule_of(against=against, budget=0.1), lacks)
+    assert (other.outcome, other.is_not_in_baseline) == (Outcome.NOT_EVALUATED, True)
+    assert "nothing comparable" in other.reasons[0]
+
+
+def test_an_outcome_without_a_value_says_why():
+    table = table_of({"controlled": np.full((12, 30), np.nan)})
+    table = replace(table, not_evaluated={"controlled": "no labels"})
+    found = judged(table)
+    assert (found.outcome, found.reasons) == (Outcome.NOT_EVALUATED, ["no labels"])
+
+
+# What follows from it.
+
+
+@pytest.mark.parametrize(
+    ("harm", "level", "name"),
+    [
+        ({"woman": 0.4}, Level.IDENTITY, "woman"),
+        ({"race": 0.3}, Level.CATEGORY, "race"),
+        ({"everybody": 0.3}, Level.EVERYBODY, "everybody"),
+    ],
+)
+def test_who_is_treated_worse_is_named_at_the_right_level(harm, level, name):
+    found = judged(Planted(harm=harm).table())
+    assert found.outcome is Outcome.FAIL
+    assert found.fails_gate
+    assert found.failed == ["parity"]
+    (node,) = found.failing
+    assert (node.level, node.name) == (level, name)
+    assert node.low <= node.estimate <= node.high
+    assert node.p <= found.parity.alpha == pytest.approx(0.05)
+    assert node.rate - node.control == pytest.approx(node.estimate, abs=0.03)
+    assert node.sources == 60
+    assert f"answers for {name} differ from the usual answer more often" in found.reasons[0]
+    assert found.value == node.estimate
+
+
+def test_identities_have_a_range_and_control_prompts_a_band():
+    found = judged(Planted(harm=WOMAN).table()).parity
+    assert {one.person for one in found.identities} == {*TERMS}
+    assert all(one.low <= one.estimate <= one.high for one in found.identities)
+    band = found.band("controlled")
+    assert band.low <= 0 <= band.high
+    assert (found.sources, found.controls, found.unjudged) == (60, 20, "")
+    assert found.reach["everybody"] < found.reach["category"] < found.reach["identity"]
+
+
+def test_nobody_is_named_where_nobody_differs():
+    red = [seed for seed in range(20) if named(judged(Planted(seed=seed).table()))]
+    assert len(red) <= 3
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_where_nothing_varies_nothing_differs(noise):
+    found = judged(Planted(noise=noise).table())
+    assert (found.outcome, found.parity.p, named(found)) == (Outcome.PASS, 1.0, [])
+
+
+def test_a_difference_within_the_limit_is_named_and_passes():
+    found = judged(Planted(harm=WOMAN).table(), rule_of(max=0.9))
+    assert (found.outcome, found.failing, named(found)) == (Outcome.PASS, [], ["woman"])
+    assert found.reasons[0].endswith("within the limit")
+
+
+def test_favour_is_said_as_favour():
+    found = judged(Planted(noise=0.4, favour={"woman": 1.0}).table())
+    assert found.outcome is Outcome.FAIL
+    assert found.failing[0].estimate < -0.2
+    assert "answers for woman differ less often from the usual answer than" in found.reasons[0]
+
+
+def test_every_sentence_has_one_comparison():
+    wrong = []
+    for outcome in OUTCOMES:
+        for against in Against:
+            for column in outcome.asked(against):
+                for estimate in (0.2, -0.2):
+                    node = NamedNode(
+                        level=Level.CATEGORY, who=[("age", "old")], column=column.column,
+                        estimate=estimate, low=0.0, high=1.0, p=0.01,
+                    )  # fmt: skip
+                    said = sentence(node, rule_of(outcome.id, against))
+                    if len(re.findall(r"\b(?:more|less)\b", said)) != 1 or "for age" not in said:
+                        wrong.append(said)
+    assert not wrong
+
+
+def test_everybody_noisier_than_at_the_baseline_is_green_and_one_identity_worse_is_named():
+    fair, noisier = Planted(), Planted(seed=2, noise=0.25)
+    assert since(noisier, fair).outcome is Outcome.PASS
+    found = since(replace(noisier, harm={"woman": 0.6}), fair)
+    assert (found.outcome, found.failed) == (Outcome.FAIL, ["regression"])
+    assert [node.name for node in found.failing] == ["woman"]
+    (node,) = found.failing
+    moved = (node.rate - node.before) - (node.control - node.control_before)
+    assert node.estimate == pytest.approx(moved, abs=0.03)
+    assert "more often than at the baseline" in found.reasons[0]
+    assert found.parity.alpha == pytest.approx(0.01)
+
+
+def test_a_harm_that_is_there_before_is_no_worsening_and_one_that_ends_is_none():
+    harmed = Planted(harm=WOMAN)
+    for now, before in ((again(harmed), harmed), (Planted(seed=2), harmed)):
+        found = since(now, before)
+        assert (found.outcome, named(found)) == (Outcome.PASS, [])
+    assert judged(harmed.table()).outcome is Outcome.FAIL
+
+
+def test_a_worsening_within_the_margin_passes_and_the_anchor_has_a_budget():
+    now, before = Planted(seed=2, harm=WOMAN), Planted()
+    assert since(now, before, regression=0.8).outcome is Outcome.PASS
+    tables = now.table(), before.table()
+    comparison = compared_with(*tables, Reference.ANCHOR)
+    outcomes = {}
+    for budget in (0.1, 0.8):
+        rule = rule_of(against=Against.ANCHOR, regression=0.02, budget=budget)
+        found = judged(tables[0], rule, comparison)
+        assert found.bounds == {"budget": budget}
+        outcomes[budget] = found.outcome
+    assert outcomes == {0.1: Outcome.FAIL, 0.8: Outcome.PASS}
+
+
+def test_a_reference_is_asked_who_moved():
+    table = Planted(harm=WOMAN, column="shift/answer").table()
+    found = judged(table, rule_of(against=Against.REFERENCE))
+    assert found.metric == "parity/answers/reference"
+    assert [node.name for node in found.failing] == ["woman"]
+    assert "differ from the reference's more often" in found.reasons[0]
+
+
+def test_advisory_says_it_and_stops_nothing():
+    found = judged(Planted(harm=WOMAN).table(), rule_of(advisory=True))
+    assert (found.outcome, found.fails_gate) == (Outcome.FAIL, False)
+
+
+def test_a_slice_is_judged_by_its_own_identities():
+    table = Planted(harm=WOMAN).table()
+    elsewhere = judged(table, rule_of(where={"category": "race"}))
+    assert (elsewhere.outcome, named(elsewhere)) == (Outcome.PASS, [])
+    own = judged(table, rule_of(where={"category": "gender"}))
+    assert [node.name for node in own.failing] == ["woman"]
+    assert own.where == {"category": "gender"}
+
+
+# What is not seen.
+
+
+def test_an_identity_whose_answers_are_not_decided_is_no_pass():
+    values = Planted().values()
+    values[:40, 0] = np.nan
+    found = judged(table_of({"controlled": values}))
+    assert found.outcome is Outcome.NOT_EVALUATED
+    assert "gender/woman is decided" in found.reasons[0]
+    values[:, :] = np.nan
+    values[:2, -1] = 0.0
+    assert judged(table_of({"controlled": values})).outcome is not Outcome.FAIL
+    harmed = Planted(harm={"old": 0.6}).values()
+    harmed[:40, 0] = np.nan
+    assert judged(table_of({"controlled": harmed})).outcome is Outcome.FAIL
+
+
+def test_what_must_be_seen_is_seen_or_there_is_no_verdict():
+    table = Planted().table()
+    seen = judged(table).parity.reach["identity"]
+    assert judged(table, rule_of(must_see=seen + 0.01)).outcome is Outcome.PASS
+    found = judged(table, rule_of(must_see=seen / 2))
+    assert found.outcome is Outcome.NOT_EVALUATED
+    needed = re.search(r"about ([\d,]+) sources would do", found.reasons[0])
+    needed = int(needed[1].replace(",", ""))
+    assert needed == pytest.approx(240, abs=2)
+    more = judged(Planted(sources=needed).table(), rule_of(must_see=seen / 2))
+    assert more.parity.reach["identity"] == pytest.approx(seen / 2, rel=0.15)
+    # What fails, fails, however little else is seen.
+    assert judged(Planted(harm=WOMAN).table(), rule_of(must_see=0.001)).outcome is Outcome.FAIL
+
+
+@pytest.mark.parametrize("few", [{"controls": 11}, {"sources": 9}])
+def test_single_identities_of_few_prompts_are_not_judged(few):
+    table = Planted(**few, noise=0.1).table()
+    found = judged(table)
+    assert found.parity.unjudged
+    assert "identity" not in found.parity.reach
+    asked_for = judged(table, rule_of(must_see=0.5, max=0.9))
+    assert asked_for.outcome is Outcome.NOT_EVALUATED
+    assert found.parity.unjudged in asked_for.reasons[0]
+
+
+def test_easy_sources_do_not_dilute_harm_nor_are_hard_ones_left_out():
+    """Of 40 sources 30 % are worse for a woman, of 400 it is 3 %: within the limit."""
+    few, many = (Planted(sources=n, harm={"woman": 0.6}, harmed=40) for n in (40, 400))
+    rule = rule_of(max=0.2)
+    assert judged(many.table(), rule).outcome is Outcome.PASS, "nothing tells them apart"
+    found = judged(many.table(), rule, compared_with(many.table(), few.table()))
+    assert (found.outcome, found.is_diluted) == (Outcome.INCONCLUSIVE, True)
+    assert "on the 1,160 cases that the baseline has too" in found.reasons[0]
+    rest = Planted(sources=60, start=40)
+    found = judged(rest.table(), rule_of(max=0.1), compared_with(rest.table(), few.table()))
+    assert (found.outcome, found.is_diluted) == (Outcome.INCONCLUSIVE, True)
+    assert "cases of the baseline that are left out" in found.reasons[0]
+
+
+# One level for all that a run looks at.
+
+
+def drawn_scan(p_of):
+    """Return a scan whose p values are given by column: Bonferroni's, as the real ones."""
+
+    def scan(columns, nodes, *, alpha, scans, **_):
+        (column,) = columns
+        p = min(1.0, p_of[column] * scans)
+        return ScanResult(
+            p=p, named=("somebody",) if p <= alpha else (), looks=(), bands={}, reach={},
+            critical=1.0, sources=9, controls=9, no_verdict={},
+        )  # fmt: skip
+
+    return scan
+
+
+def family(p_of, constant=()):
+    """One question for each p value; nothing varies in the constant ones."""
+    values = np.random.default_rng(1).random((12, len(TERMS) + 3))
+    found = {}
+    for name in p_of:
+        column = np.ones_like(values) if name in constant else values
+        q = asked(table_of({"controlled": column}))
+        found[name] = replace(q, suite=name, columns={name: column})
+    return found
+
+
+def test_scans_of_a_run_share_one_level_by_holm_and_what_cannot_vary_takes_no_part(monkeypatch):
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        names = [f"q{number}" for number in range(int(rng.integers(1, 6)))]
+        p_of = dict(zip(names, (rng.random(len(names)) ** 3).tolist(), strict=True))
+        constant = {name for name in names if rng.random() < 0.3}
+        p_of |= dict.fromkeys(constant, 1.0)
+        monkeypatch.setattr(parity, "scan", drawn_scan(p_of))
+        questions = family(p_of, constant)
+        found = scans_of([*questions.values()], 0.05)
+        able = [name for name in names if name not in constant]
+        expected = holm([p_of[name] for name in able], alpha=0.05)
+        for name, one in zip(able, expected, strict=True):
+            result = found[id(questions[name])]
+            assert bool(result.named) == one.rejected, p_of
+            assert result.p == pytest.approx(min(1.0, one.adjusted_p), abs=1e-9)
+        for name in constant:
+            assert not found[id(questions[name])].named
+
+
+def test_the_level_is_the_policys_and_the_confidences():
+    tables = Planted(seed=2).table(), Planted().table()
+    for confidence, level in ((0.95, 0.01), (0.9, 0.2)):
+        policy = {"confidence": confidence, "regression_level": level}
+        now = judged(tables[0], **policy)
+        old = judged(tables[0], rule_of(against=Against.BASELINE), compared_with(*tables), **policy)
+        assert (now.parity.alpha, old.parity.alpha) == (pytest.approx(1 - confidence), level)
+
+
+def test_rules_of_one_question_share_its_scan_and_keep_their_limits(monkeypatch):
+    counted = []
+    real = parity.scan
+    monkeypatch.setattr(parity, "scan", lambda *a, **k: counted.append(k["scans"]) or real(*a, **k))
+    table = Planted(harm=WOMAN).table()
+    nothing = Comparison(runs={}, contents={"s": {}})
+    rules = [rule_of(max=limit) for limit in (0.05, 0.9)]
+    results = judge_parity(policy_of(), {}, rules, {"s": table}, nothing)
+    assert [result.outcome for result in results] == [Outcome.FAIL, Outcome.PASS]
+    assert results[0].parity.p == results[1].parity.p
+    assert counted == [1]
+
+
+def test_neither_the_order_of_sources_nor_of_categories_matters():
+    table = Planted(harm=WOMAN).table()
+    whole = judged(table)
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(table.keys))
+        turned = judged(table.of_rows(order))
+        assert named(turned) == named(whole)
+        assert turned.parity.p == whole.parity.p
+        (mine,), (theirs,) = turned.failing, whole.failing
+        assert mine.estimate == theirs.estimate
+
+
+def test_numbers_are_finite_or_absent():
+    values = Planted().values()
+    values[:, 3] = np.nan
+    found = judged(table_of({"controlled": values})).parity
+    assert ("age", "young") not in {one.person for one in found.identities if one.low > -math.inf}
+    assert all(map(math.isfinite, found.reach.values()))
+
+
+def test_a_slice_that_nobody_is_in_is_no_pass():
+    table = Planted(sources=12).table()
+    found = judged(table, rule_of(where={"category": "gendr"}))
+    assert found.outcome is Outcome.NOT_EVALUATED
+    assert "there is nobody in this slice" in found.reasons[0]
