@@ -65,6 +65,10 @@ class Classifier(Protocol):
         """Classify each text, in order. Raises ModelError."""
         ...
 
+    def cuts(self, text: str) -> bool:
+        """Return whether a text is longer than what the model reads of it. Raises ModelError."""
+        ...
+
 
 class Entailment(Protocol):
     """Whether one text follows from another, by these two texts alone."""

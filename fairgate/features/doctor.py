@@ -193,7 +193,12 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
     suite = loaded.suites[case.suite]
     executions = {(case.suite, case.key): execution}
     readings = Readings(
-        case.suite, suite.oracles, suite.unstable_margin, executions, suite.thinking
+        case.suite,
+        suite.oracles,
+        suite.unstable_margin,
+        executions,
+        suite.thinking,
+        suite.why_unread,
     )
     readings.add(case)
     units = (unit for unit in loaded.plan.units_of(case.suite) if case.key in unit.asks.values())

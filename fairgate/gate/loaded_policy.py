@@ -28,7 +28,7 @@ from fairgate.gate.rule_problems import (
     unknown_names,
 )
 from fairgate.gate.rules import standard_gates
-from fairgate.gate.waivers import waiver_problems
+from fairgate.gate.waivers import day_problem, waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
 from fairgate.metrics.catalogue import BY_ID
@@ -359,7 +359,7 @@ def quarantined(policy: Policy, suite: str) -> frozenset[str]:
 
 
 def refuse_ended(loaded: LoadedPolicy, today: dt.date | None, carried: Policy | None) -> None:
-    """Raise PolicyError for each quarantine that has ended, unless `carried` has the same entry."""
+    """Raise PolicyError for each unusable quarantine, unless `carried` has the same entry."""
     policy = loaded.policy
     entries = () if carried is None else carried.quarantine
     problems = [
@@ -374,7 +374,7 @@ def refuse_ended(loaded: LoadedPolicy, today: dt.date | None, carried: Policy | 
 def quarantine_problems(
     policy: Policy, plan: TestPlan, today: dt.date | None
 ) -> Iterator[YamlFault]:
-    """Yield (path in the policy, message) for entries that have expired or name no case.
+    """Yield (path in the policy, message) for entries that name no case, or no usable date.
 
     `today` None does not ask for the date.
     """
@@ -394,12 +394,9 @@ def quarantine_problems(
             near = near or [known for known in keys if "#" not in known][:2000]
             hint = f"{suggestion(entry.case, near)}: correct or remove the entry"
             yield (*path, "case"), f"no case has the key {quoted(entry.case)}; {hint}"
-        try:
-            until = dt.date.fromisoformat(entry.until)
-        except ValueError:
-            yield (*path, "until"), f"{quoted(entry.until)} is no date; expected YYYY-MM-DD"
-            continue
-        if today is not None and until < today:
+        if why := day_problem(entry.until, today):
+            yield (*path, "until"), why
+        elif today is not None and dt.date.fromisoformat(entry.until) < today:
             sentence = (
                 f"the quarantine of {quoted(entry.case)} ended on {entry.until} "
                 f"({harmless(entry.reason)[:80]}): remove the entry, or extend it with a reason"

@@ -6,7 +6,6 @@ values, answers or baselines end a run as they do without waivers.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,8 +23,20 @@ from fairgate.suites.suite import Suite
 
 _COMPARED = frozenset({"regression", "budget", "unreadable"})
 """Checks that compare with baseline or anchor: a waiver covers them only where it says so."""
-MOST_DAYS = 366
-"""How far ahead the last day of a waiver may lie."""
+_MOST_DAYS = 366
+
+
+def day_problem(last_day: str, today: dt.date | None) -> str:
+    """Return why an entry may not end on a day: it is none, or lies too far ahead; else nothing.
+
+    `today` None asks only for a day.
+    """
+    try:
+        day = dt.date.fromisoformat(last_day)
+    except ValueError:
+        return f"{quoted(last_day)} is no date; expected YYYY-MM-DD"
+    is_far = today is not None and (day - today).days > _MOST_DAYS
+    return f"{last_day} is more than {_MOST_DAYS} days ahead; give an earlier day" * is_far
 
 
 def waives(entry: WaiverPolicy, slice_: Slice) -> bool:
@@ -80,12 +91,7 @@ def waiver_problems(
             why = f"{name} is about nobody by name; take `who` out, or name its slice by `where`"
         if why:
             yield ("waivers", position, "rule"), why
-        why = f"{quoted(entry.expires)} is no date; expected YYYY-MM-DD"
-        with contextlib.suppress(ValueError):
-            expires = dt.date.fromisoformat(entry.expires)
-            far = today is not None and (expires - today).days > MOST_DAYS
-            why = f"{entry.expires} is more than {MOST_DAYS} days ahead; give an earlier day" * far
-        if why:
+        if why := day_problem(entry.expires, today):
             yield ("waivers", position, "expires"), why
 
 

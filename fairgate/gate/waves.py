@@ -61,7 +61,9 @@ def ask(
     """Ask the plan, then what embeds its responses, judges about them, and a reference the same."""
     executions: dict[tuple[str, str], Execution] = {}
     readings = {
-        name: Readings(name, suite.oracles, suite.unstable_margin, executions, suite.thinking)
+        name: Readings(
+            name, suite.oracles, suite.unstable_margin, executions, suite.thinking, suite.why_unread
+        )
         for name, suite in suites.items()
     }
     answers = Answers(plan=plan, suites=suites, readings=readings, executions=executions)
@@ -98,12 +100,12 @@ def reference_cases(plan: TestPlan, suites: Mapping[str, Suite]) -> Iterator[Cas
 def embedded_responses(answers: Answers) -> Iterator[Case]:
     """Yield the cases whose text holds the response to another one (Meta-Fair MR8-MR10).
 
-    One whose response says nothing is not asked.
+    One whose response says nothing, or more than is embedded, is not asked.
     """
     for case in answers.plan.cases:
         stated = "" if case.embeds is None else answers.response_of(case.suite, case.embeds)
-        if stated:
-            yield case._replace(query=case.query.replace(RESPONSE, stated[:MOST_EMBEDDED]))
+        if 0 < len(stated) <= MOST_EMBEDDED:
+            yield case._replace(query=case.query.replace(RESPONSE, stated))
 
 
 def judgements(answers: Answers) -> Iterator[Case]:

@@ -25,7 +25,14 @@ from fairgate.github.allowed_change import INPUT
 from fairgate.github.base_commit import BaseCommit, BaseVersion, Difference
 from fairgate.github.earlier_policy import earlier_path
 from fairgate.github.loosenings import Loosening, loosened, weakened
-from fairgate.github.sides import Checkout, Side, differences, edited, edited_references
+from fairgate.github.sides import (
+    Checkout,
+    Side,
+    differences,
+    edited,
+    edited_references,
+    own_control_phrases,
+)
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import decode_yaml
@@ -169,6 +176,7 @@ class ChangeGate(Generic[E]):
         except BudgetError as error:
             why = harmless(str(error))
             spent = [f"The side that does not decide was not judged: {why}"]
+        called_neutral = own_control_phrases(proposed, before) if proposed is not None else []
         by_change = "`baseline-change: allow` lets this change's own policy and baseline decide."
         return GatedChange(
             decides=decides,
@@ -179,7 +187,13 @@ class ChangeGate(Generic[E]):
             differences=differences(before, proposed),
             data=data,
             is_refused=bool(refused or spent),
-            remarks=[by_change if allowed else by_base, *renames, *refused, *spent],
+            remarks=[
+                by_change if allowed else by_base,
+                *called_neutral,
+                *renames,
+                *refused,
+                *spent,
+            ],
         )
 
     def _compare_with(self, base: BaseCommit, raw: bytes | None) -> None:
@@ -237,6 +251,7 @@ class ChangeGate(Generic[E]):
         if reaches := introduced_accesses(proposed.loaded.policy):
             return Introduction(side=proposed, reaches=reaches)
         remarks = ["The base commit has no such policy: this change introduces the gate."]
+        remarks += own_control_phrases(proposed)
         then = proposed.references
         if allow or (then.baseline is None and then.anchor is None):
             decides = self._evaluate(proposed)

@@ -127,12 +127,13 @@ class StickyComment:
         self._comments = f"/repos/{repository}/issues/comments"
         self._graphql = graphql
 
-    def put(self, marker: Marker, text: str, *, create: bool) -> str:
+    def put(self, marker: Marker, text: str, *, create: bool, link: str = "") -> str:
         """Set the comment's text; where there is none yet, only if `create`. Return its address.
 
-        Raises ApiError. Of two runs that race the newer one's text stays, once.
+        Whoever wrote the text, nothing in it acts but links to `link`. Raises ApiError. Of two runs
+        that race the newer one's text stays, once.
         """
-        body = f"{marker}\n{text}"
+        body = f"{marker}\n{disarmed_markdown(text, link)}"
         own = 0
         failed: ApiError | None = None
         for _ in range(_ROUNDS):
@@ -287,15 +288,16 @@ def comment_own_report(
         why = str(error) if isinstance(error, DataError) else f"{COMMENT} is no comment"
         problem = f"the gate's job has left no comment that can be read: {why}"
         report = GateComment(version=1, create=True, text=no_verdict_comment(problem, 4))
-    text = disarmed_markdown(report.text, url)
+    text = report.text
     judged = judged_line(event.head_sha, event.run_id, url)
-    if length(text) + length(judged) > MOST_CHARACTERS:
+    if length(disarmed_markdown(text, url)) + length(judged) > MOST_CHARACTERS:
         text = no_verdict_comment("the comment that the gate's job has left is too long", 4)
     marker = Marker(key=key or artifact, head=event.head_sha, run=(event.run_id, event.run_attempt))
     sticky = StickyComment(
         api, repository=event.repository, number=event.number, graphql=roots.graphql
     )
-    return sticky.put(marker, f"{judged}\n\n{text.strip()}\n", create=report.create), ""
+    text = f"{judged}\n\n{text.strip()}\n"
+    return sticky.put(marker, text, create=report.create, link=url), ""
 
 
 def judged_line(head: str, run: int, url: str) -> str:
@@ -489,4 +491,4 @@ def comment_foreign_report(
         run=(run, event.cause_attempt),
     )
     sticky = StickyComment(api, repository=event.repository, number=number, graphql=roots.graphql)
-    return sticky.put(marker, text, create=True), ""
+    return sticky.put(marker, text, create=True, link=url), ""

@@ -16,6 +16,7 @@ from fairgate.gate.rules import expand_rules, parity_rules
 from fairgate.github.change import Introduction
 from fairgate.github.report import Shown
 from fairgate.github.runner import Annotation
+from fairgate.github.sides import own_control_phrases
 from fairgate.reports.blocks import (
     Block,
     Inline,
@@ -113,6 +114,10 @@ class IntroductionReport:
             f"{text[:1].upper()}{text[1:]}." for text in reaches[:_NAMED]
         ]
         listed_reaches += [f"{more:,} more."] if more > 0 else []
+        called_neutral = own_control_phrases(side)
+        remarks = [*self.remarks, *called_neutral[:_NAMED]]
+        if len(called_neutral) > _NAMED:
+            remarks.append("And more phrases that are called neutral; `fairgate check` lists them.")
         path = side.loaded.parsed.path
         if baseline is None:
             with_baseline: Words = [f"; {compared:,} of them wait for a baseline" * bool(compared)]
@@ -146,5 +151,5 @@ class IntroductionReport:
                     ["Before you merge, try it: ", command(run), *accept, "."],
                 ]
             ),
-            *([Text(lines=list(self.remarks), style=Style.NOTE)] if self.remarks else []),
+            *([Text(lines=remarks, style=Style.NOTE)] if remarks else []),
         ]

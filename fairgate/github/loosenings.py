@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairgate.domain.cases import TestPlan
-from fairgate.domain.outcomes import Outcome, RuleResult, Slice, slice_of
+from fairgate.domain.errors import ExitCode
+from fairgate.domain.outcomes import Evidence, Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.parity import Against
 from fairgate.domain.schema import Strict
 from fairgate.domain.wording import harmless
-from fairgate.gate.gate import GateResult
+from fairgate.gate.decide import decide
+from fairgate.gate.gate import GateResult, GateRun, result_of
 from fairgate.gate.rules import ParityRule, Rule, expand_rules, parity_rules
 from fairgate.gate.waivers import is_worse, waives
+from fairgate.github.leaves import leaf_changes, leaves_of
 from fairgate.github.sides import Side, differ
 from fairgate.policy.schema import Policy, WaiverPolicy
 from fairgate.suites.suite import Suite
 
+_ENOUGH = Evidence(planned=0, decided=0, invalid=0, missing=(), problems=())
 _STRICTNESS = ("significant", "estimate")
 _GONE, _WHOLE = 2.0, 1.0
 """How much is loosened: all of a rule; as much as a limit can be, or what cannot be weighed."""
@@ -26,6 +29,23 @@ _Found = tuple[float, str]
 """How much, and the sentence; a limit that is moved counts by its share of the metric's range."""
 
 
+_OF_POLICY = frozenset({
+    "version", "description", "redact",  # they decide nothing
+    "name", "seed", "confidence", "regression_level", "constant_answers", "min_decided",
+    "max_invalid", "min_overlap", "gates", "suites", "system", "reference", "judge", "quarantine",
+    "waivers",
+})  # fmt: skip
+_PLACE_OF_GATE = frozenset({"metric", "parity", "suite", "where"})
+_OF_GATE = _PLACE_OF_GATE | {
+    "max", "min", "max_abs", "regression", "budget", "must_see", "evidence", "advisory", "report"
+}  # fmt: skip
+_FOR_READERS = frozenset({"reason", "owner"})
+_OF_QUARANTINE = _FOR_READERS | {"suite", "case", "until"}
+_PLACE_OF_WAIVER = frozenset({"rule", "who", "suite", "where"})
+_OF_WAIVER = _PLACE_OF_WAIVER | _FOR_READERS | {"expires", "up_to", "regression"}
+"""Keys that are weighed below, each in its way; any other one is listed when it changes."""
+_ASKED = ("name", "seed", "suites", "system", "reference", "judge", "quarantine")
+"""Keys that say what is asked; all others say how the answers are judged."""
 _OfRule = tuple[float, str, frozenset[str]]
 """The same of a rule, and which of its checks it is about."""
 _ANY: frozenset[str] = frozenset()
@@ -41,6 +61,8 @@ class Loosening:
     sentence: str
     slices: frozenset[Slice] = frozenset()
     """The rules that it is about, where it is about single ones."""
+    position: int | None = None
+    """The base's gate that they are of, where it is one that the policy has."""
     suite: str | None = None
     """The suite whose rules it is about, where it is; else it is about all of them."""
     checks: frozenset[str] = frozenset()
@@ -52,38 +74,75 @@ class Loosening:
         """Return whether a rule may fail before it and pass after."""
         if self.checks and rule.failed and self.checks.isdisjoint(rule.failed):
             return False
+        if self.position not in (None, rule.position):
+            return False
         if self.slices:
-            return slice_of(rule.metric, rule.suite, rule.where) in self.slices
+            return _slice_of(rule) in self.slices
         return self.suite in (None, rule.suite)
 
 
+def judged_by_base(base: GateResult, run: GateRun) -> GateResult:
+    """Judge a change's own run by all that the base's policy says of answers, and its baseline."""
+    asked = {name: getattr(run.gate_input.policy, name) for name in _ASKED}
+    policy = base.gate_input.policy.model_copy(update=asked)
+    then = base.gate_input
+    gate_input = replace(run.gate_input, policy=policy, references=then.references, day=then.day)
+    return result_of(gate_input, run.tables, run.result.assessed, verdict_with=())
+
+
 def worst_first(
-    loosened: Iterable[Loosening], base: GateResult | None, proposed: GateResult | None
+    loosened: Iterable[Loosening],
+    base: GateResult | None,
+    proposed: GateResult | None,
+    crossed: GateResult | None = None,
 ) -> list[Loosening]:
     """Return those first that let pass what stops the build by the base, then the largest.
 
-    Of these the ones about a single rule come before those about a suite, or everything. A side
-    that was not judged is None: without the base's result only the size is known.
+    Of these the ones about a single rule come first, then those about how much is decided, then
+    those about a suite, or everything. What single rules stop is looked for in `crossed`, the
+    proposed run as `judged_by_base` judges it: the base's own system may pass. A side that was not
+    judged is None: without the base's result only the size is known.
     """
-    stopped = [] if base is None else [rule for rule in base.rules if _stops_build(rule)]
-    left = [] if proposed is None else [rule for rule in proposed.rules if _stops_build(rule)]
-    slices = {slice_of(rule.metric, rule.suite, rule.where) for rule in left}
-    passed = [r for r in stopped if slice_of(r.metric, r.suite, r.where) not in slices]
-    lacked = base is not None and bool(base.evidence.problems or base.incompatible)
-    lacked &= proposed is None or not (proposed.evidence.problems or proposed.incompatible)
+    left = set() if proposed is None else {_slice_of(r) for r in proposed.rules if _stops_build(r)}
+
+    def passed(judged: GateResult | None) -> list[RuleResult]:
+        stopped = () if judged is None else filter(_stops_build, judged.rules)
+        return [rule for rule in stopped if _slice_of(rule) not in left]
+
+    def lacked(judged: GateResult | None) -> bool:
+        return judged is not None and bool(judged.evidence.problems or judged.incompatible)
+
+    by_rule = passed(crossed or base)
+    by_any = [*by_rule, *passed(base)]
+    no_evidence = not lacked(proposed) and (lacked(base) or lacked(crossed))
 
     def key(loosening: Loosening) -> tuple[int, float]:
-        explains = any(loosening.may_explain(rule) for rule in passed)
-        if (loosening.slices and explains) or (loosening.of_evidence and lacked):
-            return 0, -loosening.size
-        return 1 if explains or (lacked and not loosening.slices) else 2, -loosening.size
+        of_rules = by_rule if loosening.slices else by_any
+        explains = any(loosening.may_explain(rule) for rule in of_rules)
+        ranks = (
+            loosening.slices and explains,
+            loosening.of_evidence and no_evidence,
+            explains or (no_evidence and not loosening.slices),
+            True,
+        )
+        return next(rank for rank, holds in enumerate(ranks) if holds), -loosening.size
 
     return sorted(loosened, key=key)
 
 
+def _slice_of(rule: RuleResult) -> Slice:
+    return slice_of(rule.metric, rule.suite, rule.where)
+
+
 def _stops_build(rule: RuleResult) -> bool:
-    is_open = rule.outcome is not Outcome.PASS and not rule.is_reported
-    return is_open and not (rule.advisory or rule.waiver or rule.is_first_run)
+    """Return whether the gate's own decision is no pass where a rule is the only one.
+
+    A value that is missing stops it as evidence that is lacking.
+    """
+    _, code = decide([rule], _ENOUGH, ())
+    is_missing = rule.outcome is Outcome.NOT_EVALUATED
+    is_missing &= not (rule.advisory or rule.is_reported or rule.is_first_run)
+    return is_missing or code is not ExitCode.PASS
 
 
 AnyRule = Rule | ParityRule
@@ -148,15 +207,17 @@ def _rules(then: Sequence[AnyRule], after: Policy, now: Sequence[AnyRule]) -> It
             weaker[rule.position, change_of_rule].append(rule)
     for (position, (size, change, checks)), rules in weaker.items():
         line = rules[0]
-        if len(rules) == len(slices[position]):
-            label = _place(_line(line), line.gate.suite, line.gate.where)
-            about, sentence = frozenset(rule.slice for rule in rules), f"{label}: {change}"
-            yield Loosening(size=size, sentence=sentence, slices=about, checks=checks)
-        else:
-            for rule in rules:
-                label = _place(_name(rule), rule.suite, rule.gate.where)
-                about, sentence = frozenset({rule.slice}), f"{label}: {change}"
-                yield Loosening(size=size, sentence=sentence, slices=about, checks=checks)
+        about = {_place(_line(line), line.gate.suite, line.gate.where): rules}
+        if len(rules) < len(slices[position]):
+            about = {_place(_name(r), r.suite, r.gate.where): [r] for r in rules}
+        for label, of_label in about.items():
+            yield Loosening(
+                size=size,
+                sentence=f"{label}: {change}",
+                slices=frozenset(rule.slice for rule in of_label),
+                position=position,
+                checks=checks,
+            )
 
 
 def _name(rule: AnyRule) -> str:
@@ -170,7 +231,10 @@ def _line(rule: AnyRule) -> str:
 
 def _removed(rule: AnyRule) -> str:
     is_budget = isinstance(rule, ParityRule) and rule.against is Against.ANCHOR
-    return f"budget {rule.gate.budget:g} removed" if is_budget else "rule removed"
+    if is_budget:
+        return f"budget {rule.gate.budget:g} removed"
+    held_to = leaves_of(rule.gate, without=_PLACE_OF_GATE, with_defaults=False)
+    return f"rule removed: {held_to}" if held_to else "rule removed"
 
 
 def _place(name: str, suite: str | None, where: Mapping[str, str]) -> str:
@@ -203,6 +267,8 @@ def _weaker(then: AnyRule, now: AnyRule) -> Iterator[_OfRule]:
         is_advisory = now.advisory and not then.advisory
     if is_advisory and not then.gate.advisory:
         yield _GONE, "made advisory: it no longer fails the build", _ANY
+    for size, sentence in _unweighed(then.gate, now.gate, _OF_GATE):
+        yield size, sentence, _ANY
 
 
 def _limits(
@@ -240,6 +306,7 @@ def _thresholds(before: Policy, after: Policy) -> Iterator[_Found]:
     if any(gate.must_see is not None for _, gate in before.parities):
         for size, change in _limits(before, after, {"confidence": -1}):
             yield size, f"{change}: what `must_see` asks for is seen more easily"
+    yield from _unweighed(before, after, _OF_POLICY)
 
 
 def _shared_level(then: Sequence[AnyRule], now: Sequence[AnyRule]) -> Iterator[_Found]:
@@ -269,24 +336,30 @@ def _suites(before: Policy, after: Policy) -> Iterator[Loosening]:
 
 def _parts(name: str, before: Strict | str | None, after: Strict | str | None) -> Iterator[_Found]:
     """Name every change of a part: another system may pass, another judge may call fewer biased."""
-    then, now = (
-        part.model_dump(mode="json") if isinstance(part, Strict) else {part: True} if part else {}
-        for part in (before, after)
-    )
-    for key in dict.fromkeys((*then, *now)):
-        if now.get(key) != then.get(key):
-            change = f"from {_shown(then.get(key))} to {_shown(now.get(key))}"
-            yield _WHOLE, f"{name}: {key} changed {change}"
+    for change in leaf_changes(before, after):
+        yield _WHOLE, f"{name}: {change}"
+
+
+def _unweighed(before: Strict, after: Strict, weighed: frozenset[str]) -> Iterator[_Found]:
+    """Name every change of a key that nothing here weighs, such as a new one of a policy."""
+    then, now = (part.model_dump(mode="json", exclude=set(weighed)) for part in (before, after))
+    for change in leaf_changes(then, now):
+        yield _WHOLE, change
 
 
 def _quarantine(before: Policy, after: Policy) -> Iterator[Loosening]:
-    then = {(entry.suite, entry.case): entry.until for entry in before.quarantine}
+    then = {(entry.suite, entry.case): entry for entry in before.quarantine}
     for entry in after.quarantine:
-        until = then.get((entry.suite, entry.case))
-        sentence = f"case quarantined: {entry.case} until {entry.until}"
-        if until is not None:
-            sentence = f"quarantine of {entry.case} extended from {until} to {entry.until}"
-        if until is None or entry.until > until:
+        earlier = then.get((entry.suite, entry.case))
+        if earlier is None:
+            found = [f"case quarantined: {leaves_of(entry, without=_FOR_READERS)}"]
+        else:
+            of_case = f"quarantine of {entry.case}"
+            extended = f"{of_case} extended from {earlier.until} to {entry.until}"
+            found = [extended] if entry.until > earlier.until else []
+            other = _unweighed(earlier, entry, _OF_QUARANTINE)
+            found += [f"{of_case}: {sentence}" for _, sentence in other]
+        for sentence in found:
             yield Loosening(size=_WHOLE, sentence=sentence, suite=entry.suite)
 
 
@@ -308,7 +381,7 @@ def _waivers(
 
 def _wider(earlier: WaiverPolicy | None, entry: WaiverPolicy, rule: AnyRule) -> Iterator[str]:
     if earlier is None:
-        yield f"waived until {entry.expires}"
+        yield f"waived: {leaves_of(entry, without=_PLACE_OF_WAIVER | _FOR_READERS)}"
         return
     if entry.expires > earlier.expires:
         yield f"waived until {entry.expires}, before until {earlier.expires}"
@@ -321,11 +394,8 @@ def _wider(earlier: WaiverPolicy | None, entry: WaiverPolicy, rule: AnyRule) -> 
         yield f"waived up to {entry.up_to:g}, before up to {earlier.up_to:g}"
     if entry.regression and not earlier.regression:
         yield "the waiver covers regressions too"
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    for _, sentence in _unweighed(earlier, entry, _OF_WAIVER):
+        yield sentence
 
 
 def weakened(before: Side, after: Side | None) -> list[Loosening]:

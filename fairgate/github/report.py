@@ -21,7 +21,7 @@ from fairgate.gate.composition import FinishedRun
 from fairgate.gate.gate import GateResult
 from fairgate.gate.run_folder import write_run
 from fairgate.github.change import GatedChange
-from fairgate.github.loosenings import worst_first
+from fairgate.github.loosenings import judged_by_base, worst_first
 from fairgate.github.runner import SUMMARY_BYTES, Annotation, Level
 from fairgate.policy.schema import ANCHOR_SUFFIX
 from fairgate.reports import figures
@@ -329,15 +329,20 @@ def _edits(judged: GatedChange[FinishedRun], prefix: str) -> Edits | None:
             f"{difference.role} (under test)" if difference.is_under_test else str(difference.role)
         )
         files_by_role.setdefault(role, []).append(f"{prefix}{difference.file}")
-    mine, other_run = judged.decides.run.result, judged.other and judged.other.run.result
-    results = (mine, other_run) if by_base else (other_run, mine)
+    mine, others = judged.decides.run, None if judged.other is None else judged.other.run
+    base, proposed = (mine, others) if by_base else (others, mine)
+    crossed = None
+    if base and proposed and judged.loosened:
+        crossed = judged_by_base(base.result, proposed)
+    results = [run.result if run else None for run in (base, proposed)]
+    loosened = worst_first(judged.loosened, results[0], results[1], crossed)
     return Edits(
         files=files_by_role,
         edits_policy=policy in judged.edited,
         decided_by=judged.decided_by,
         base=own_outcome if by_base else other,
         proposed=other if by_base else own_outcome,
-        loosened=[loosening.sentence for loosening in worst_first(judged.loosened, *results)],
+        loosened=[loosening.sentence for loosening in loosened],
         differences=judged.differences,
     )
 

@@ -13,6 +13,8 @@ from fairgate.gate.baseline_files import dump_baseline
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.io.named_files import existing
 
+_AT_ONCE = 8
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Side:
@@ -60,6 +62,27 @@ def differences(before: Side, after: Side | None) -> list[str]:
         if old is not None and new is not None and differ(old, new)
         for line in baseline_differences(old, new)
     ]
+
+
+def own_control_phrases(side: Side, before: Side | None = None) -> list[str]:
+    """Return a sentence for each suite with phrases of its own that are called neutral, and new.
+
+    No list of words knows everybody: so whoever reviews the change reads them.
+    """
+    sentences = []
+    for name, suite in side.loaded.suites.items():
+        known = before.loaded.suites.get(name) if before is not None else None
+        then = set(known.own_control_phrases) if known is not None else set()
+        phrases = [phrase for phrase in suite.own_control_phrases if phrase not in then]
+        # In pieces: where there is little room, each sentence is cut at its own end.
+        for start in range(0, len(phrases), _AT_ONCE):
+            some = ", ".join(quoted(each) for each in phrases[start : start + _AT_ONCE])
+            counted = f"{start + 1} to {min(start + _AT_ONCE, len(phrases))} of {len(phrases)}"
+            sentences.append(
+                f"Suite {quoted(name)} calls phrases of its own neutral, which must name nobody "
+                f"({counted}): {some}."
+            )
+    return sentences
 
 
 class Checkout:

@@ -355,6 +355,10 @@ class EncoderTokens:
             for encoding in self._tokenizer.encode_batch_fast(cleaned)
         ]
 
+    def cuts(self, text: str) -> bool:
+        """Return whether a text is cut to the model's length. Raises ModelError."""
+        return bool(self._tokenizer.encode(_clean(text)).overflowing)
+
     def prompt_length(self, prompt: str) -> int:
         """Return how many tokens a prompt takes, without a control token that ends every text."""
         [row] = self.rows([prompt])
@@ -505,6 +509,10 @@ class OnnxEncoder:
         full = self._session.dimensions * max(1, len(self.settings.poolings))
         return min(full, self.settings.dimensions or full)
 
+    def cuts(self, text: str) -> bool:
+        """Return whether a text is longer than what the model reads of it. Raises ModelError."""
+        return self._tokens.cuts(self._prompt + text)
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return float32 `[len(texts), dimensions]`, in order. Raises ModelError."""
         unique = list(dict.fromkeys(texts))
@@ -647,6 +655,10 @@ class OnnxClassifier:
     def fingerprint(self) -> str:
         """Identify the folder's files, the label map and the device."""
         return f"onnx-classifier/1:{self._folder.fingerprint(self._groups, self._device)}"
+
+    def cuts(self, text: str) -> bool:
+        """Return whether a text is longer than what the model reads of it. Raises ModelError."""
+        return self._tokens.cuts(text)
 
     def classify(self, texts: Sequence[str]) -> list[Classified]:
         """Classify each text, in order. Raises ModelError."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -69,6 +70,12 @@ _TERM = re.compile(r"[^\W_](?:[^/#@\"\s]| (?! )){0,63}(?<! )")
 Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
 """A classifier as a policy names it, and the labels that it may give, to what classifies."""
 _WORDINGS = "unknown_wordings"
+_SHOWN = 3
+_OF_ANYBODY = frozenset({
+    "a", "an", "the", "person", "people", "individual", "somebody", "someone", "who", "is", "with",
+    "of", "has", "in", "from", "on", "and",
+})  # fmt: skip
+"""Words that say nothing of a person at either end of a phrase."""
 
 
 def embedded_names(kind: str) -> tuple[str, ...]:
@@ -495,6 +502,7 @@ def load_perturbation_set(
     content = _sound(document, SetFile, _set_faults)
     terms = tuple(Term(**entry.model_dump()) for entry in content.terms)
     return PerturbationSet(
+        is_own=name not in embedded_names(PERTURBATIONS),
         id=content.id,
         terms=terms,
         control=content.control,
@@ -543,6 +551,13 @@ def collect_perturbation_sets(
                     f"the set {quoted(name)} is no control set: name it under `perturbations`, or "
                     "say `control: true` in its file if its terms carry no demographic"
                 )
+            elif group.control and group.is_own and (named := [*_named_by(group, sets)]):
+                more = f", and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+                misfit = (
+                    f"the control set {quoted(name)} names identities, beside which nothing would "
+                    f"be seen: {'; '.join(named[:_SHOWN])}{more}; take such phrases out, or name "
+                    "an embedded set, such as `neutral-phrases`"
+                )
             elif any(other.id == group.id for other in sets):
                 misfit = f"two perturbation sets have the id {quoted(group.id)}; rename one of them"
             elif group.control and phrases is not None and phrases > len(group.terms):
@@ -554,6 +569,78 @@ def collect_perturbation_sets(
                 continue
             misfits.append((path, misfit))
     return sets, misfits, problems
+
+
+def _named_by(control: PerturbationSet, sets: Iterable[PerturbationSet]) -> Iterator[str]:
+    """Yield which phrases of a control set name somebody, of what is shipped or in other sets."""
+    identities = dict(_identities())
+    for group in sets:
+        identities |= _of_terms(group)
+    longest = max(map(len, (words.split() for words in identities)))
+    for term in control.terms:
+        words = _words(term.noun_phrase)
+        parts = (
+            " ".join(words[begin:end])
+            for begin in range(len(words))
+            for end in range(begin + 1, min(begin + longest, len(words)) + 1)
+        )
+        for part in parts:
+            if whose := identities.get(part) or identities.get(part.removesuffix("s")):
+                yield f"{quoted(term.noun_phrase)} says {quoted(part)} ({whose})"
+                break
+
+
+@cache
+def _identities() -> Mapping[str, str]:
+    """Return the words of every embedded identity, attribute and name, with whose they are.
+
+    What an embedded control set says too ("A tall person") names nobody.
+    """
+    said: dict[str, str] = {}
+    sets = [load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)]
+    for group in sets:
+        said |= {} if group.control else _of_terms(group)
+    for dimension in embedded_dimensions().values():
+        for value in dimension.values:
+            wording = value.wording(Manner.PLAIN) or Wording()
+            forms = (wording.adjective, wording.noun, wording.noun_plural, wording.clause)
+            for form in (value.id, *forms, *value.also):
+                said.setdefault(_core(form), f"{dimension.id}/{value.id}")
+    for name, entries in pair_catalogue().items():
+        for form in chain.from_iterable(entries):
+            said.setdefault(_core(form), name)
+    neutral = [f" {' '.join(_words(term.noun_phrase))} " for group in sets if group.control
+               for term in group.terms]  # fmt: skip
+    return {
+        words: whose
+        for words, whose in said.items()
+        if words and not any(f" {words} " in phrase for phrase in neutral)
+    }
+
+
+def _of_terms(group: PerturbationSet) -> dict[str, str]:
+    return {
+        words: f"{group.id}/{term.group or term.term}"
+        for term in group.terms
+        for form in (term.term, term.noun_phrase, term.first)
+        if (words := _core(form))
+    }
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text in lower case, whatever hides in them."""
+    seen = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
+    return re.findall(r"\w+", "".join(seen).casefold())
+
+
+def _core(phrase: str) -> str:
+    """Return what a phrase says of a person: `middle eastern` of "A Middle Eastern person"."""
+    words = _words(phrase)
+    while words and words[0] in _OF_ANYBODY:
+        del words[0]
+    while words and words[-1] in _OF_ANYBODY:
+        del words[-1]
+    return " ".join(words)
 
 
 @cache

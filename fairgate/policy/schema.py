@@ -148,7 +148,8 @@ class QuarantinePolicy(Strict):
 
     case: Text = Field(description="Key of a source or follow-up, as reports and `plan` show it.")
     until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
-        description="Last day in quarantine, YYYY-MM-DD; afterwards the entry is an error."
+        description="Last day in quarantine, YYYY-MM-DD, at most 366 ahead; afterwards the entry "
+        "is an error."
     )
     reason: Text = Field(description="Why, for the reviewer; shown in every report.")
     suite: str | None = Field(default=None, description="Suite; default: every suite.")

@@ -40,6 +40,8 @@ class PerturbationSet:
     """The word that phrases of one form have, `person` in "A tall person"; empty: one form."""
     review: str = ""
     """What somebody who knows the language has to look at; empty where nothing is to be said."""
+    is_own: bool = False
+    """Whether it is a user's file, not an embedded one."""
     spare: tuple[Term, ...] = ()
     """Those that were not drawn, in the order of the draw."""
 

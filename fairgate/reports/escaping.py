@@ -146,8 +146,8 @@ def _code(text: str) -> str:
     return f"{fence}{pad}{text}{pad}{fence}"
 
 
-def disarmed_markdown(text: str, link: str) -> str:
-    """Return Markdown of ours that came by an untrusted way: it looks the same and does nothing.
+def disarmed_markdown(text: str, link: str = "") -> str:
+    """Return Markdown that is to be posted, whoever wrote it: it looks the same and does nothing.
 
     What GitHub acts on (mentions, references, links, images, HTML, diagrams) is broken by a
     character that nobody sees, also inside code; only links to `link` and the elements that our
@@ -155,7 +155,8 @@ def disarmed_markdown(text: str, link: str) -> str:
     """
     lines = "".join(c if c.isprintable() or c == "\n" else " " for c in text)
     own = f"]({link})"
-    return own.join(_ACTED_ON.sub(_broken, part) for part in lines.split(own))
+    parts = lines.split(own) if link else [lines]
+    return own.join(_ACTED_ON.sub(_broken, part) for part in parts)
 
 
 def _broken(match: re.Match[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,6 +30,8 @@ class Readings:
     executions: Mapping[tuple[str, str], Execution]
     thinking: Pairs = ()
     """The policy's own tags of thinking."""
+    why_unread: Callable[[str], str] = lambda _: ""
+    """Why an answer counts as unreadable though an oracle may read something in it."""
     _cases: dict[str, Case] = field(default_factory=dict)
     _embedded: dict[str, str] = field(default_factory=dict)
     _repeats: dict[str, list[str]] = field(default_factory=dict)
@@ -182,6 +184,8 @@ class Readings:
         if execution is None or execution.response is None:
             return Reading(value=None, reason=Reason.MISSING)
         case = self._cases[key]
+        if case.judge is None and self.why_unread(execution.response):
+            return Reading(value=None, reason=Reason.UNREADABLE)
         self._prepare(case, name)
         return self.oracles[name].read(self._with_known_tags(execution), of_system(case))
 
@@ -190,6 +194,8 @@ class Readings:
         case, execution = self._cases.get(key), self.executions.get((self.suite, key))
         if case is None or execution is None or not self.oracles:
             return ""
+        if case.judge is None and (unread := self.why_unread(execution.response or "")):
+            return unread
         # An oracle from elsewhere need not say it.
         why = getattr(self.oracles[self._oracle_of(key, reader)], "why", None)
         return "" if why is None else str(why(self._with_known_tags(execution), case))

@@ -224,6 +224,19 @@ class Suite(ABC):
         """Whether the suite asks neutral wording too."""
         return False
 
+    def why_unread(self, response: str) -> str:
+        """Say why an answer counts as unreadable, whatever its oracle reads; empty: it does not.
+
+        Whoever reads only a part of it does not know what the rest says.
+        """
+        del response
+        return ""
+
+    @property
+    def own_control_phrases(self) -> Sequence[str]:
+        """Phrases that a user's file calls neutral: whether they are, somebody has to read."""
+        return ()
+
     @abstractmethod
     def size(self) -> int:
         """Return at least as many cases as `plan` makes, without making them."""

@@ -8,16 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.cases import Classified, Classifier, Entailment
 from fairgate.domain.errors import DataError, ModelError
-from fairgate.domain.ports import Embedder, Runtime
+from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import embedded_path, find
 from fairgate.suites.metamorphic.policy import ClassifierPolicy, EntailmentPolicy
+
+if TYPE_CHECKING:
+    from fairgate.onnx.encoder import OnnxEncoder
 
 
 def open_classifier(
@@ -87,13 +91,17 @@ class EmbeddingClassifier:
     """`[labels]`"""
     digest: str
     """Hash of the head's file."""
-    embedder: Embedder
+    embedder: OnnxEncoder
     _known: dict[str, Classified] = field(default_factory=dict)
 
     @cached_property
     def fingerprint(self) -> str:
         """Identify the head's file and the embedder."""
         return f"embedding-classifier/1:{self.digest}:{self.embedder.fingerprint}"
+
+    def cuts(self, text: str) -> bool:
+        """Return whether a text is longer than what the embedder reads of it. Raises ModelError."""
+        return self.embedder.cuts(text)
 
     def classify(self, texts: Sequence[str]) -> list[Classified]:
         """Classify each text, in order. Raises ModelError."""

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from action.repositories import LOOSE, POLICY, WORKFLOW_PATH, broken, fair, worse
+from action.repositories import IDENTITY, LOOSE, POLICY, WORKFLOW_PATH, broken, fair, worse
 
 from fairgate.cli import main
 from fairgate.github.comments import read_comment
@@ -441,3 +441,60 @@ def test_the_shown_lines_for_pytest_fail_with_the_title(history):
         found[broken][1],
         re.MULTILINE,
     )
+
+
+def cloned(history, folder, monkeypatch):
+    """A clone that an earlier job has used, on the change, with a branch `main` of its own."""
+    history.proposes(broken, {GATE: LOOSE})
+    history.git("checkout", "-q", "main")
+    subprocess.run(["git", "clone", "-q", f"file://{history.root}", folder], check=True)
+    subprocess.run(["git", "-C", folder, "checkout", "-q", "-b", "own", "origin/topic"], check=True)
+    monkeypatch.chdir(folder)
+    return lambda *arguments: subprocess.run(
+        ["git", "-C", folder, *arguments], check=True, capture_output=True, text=True,
+        env={**os.environ, **IDENTITY},
+    ).stdout.strip()  # fmt: skip
+
+
+WAYS_TO_DIFFER = {
+    "origin has moved": lambda history, git: history.git(
+        "update-ref", "refs/heads/main", history.git("commit-tree", "main^{tree}", "-p", "main", "-m", "x")
+    ),
+    "origin has moved and was fetched": lambda history, git: (
+        WAYS_TO_DIFFER["origin has moved"](history, git), git("fetch", "-q")
+    ),
+    "origin has moved, was fetched and is gone": lambda history, git: (
+        WAYS_TO_DIFFER["origin has moved and was fetched"](history, git),
+        git("config", "remote.origin.url", "file:///nowhere"),
+    ),
+    "the one here has moved": lambda history, git: git("branch", "-f", "main", "own"),
+    "both have moved": lambda history, git: (
+        WAYS_TO_DIFFER["origin has moved"](history, git), git("branch", "-f", "main", "own")
+    ),
+    "origin has moved back": lambda history, git: (
+        WAYS_TO_DIFFER["origin has moved"](history, git), git("fetch", "-q"),
+        git("branch", "-f", "main", "origin/main"), history.git("update-ref", "refs/heads/main", "main~1"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS_TO_DIFFER)
+def test_a_branch_here_that_is_not_origins_decides_nothing(
+    history, call, tmp_path, monkeypatch, way
+):
+    """A clone that is used again keeps a branch as it was: its rules are not those of today."""
+    git = cloned(history, tmp_path / "clone", monkeypatch)
+    WAYS_TO_DIFFER[way](history, git)
+    for command, name in (("run", "main"), ("run", "main~0"), ("rehearse", "main")):
+        assert call(command, GATE, "--base", name) == 2, call.out
+        assert "`origin/main`" in call.err
+        assert "`refs/heads/main`" in call.err
+    moved_here = way in ("the one here has moved", "both have moved")
+    assert against(call, "refs/heads/main") == (0 if moved_here else 1), call.err
+
+
+def test_a_rehearsed_head_need_not_be_origins(history, call, tmp_path, monkeypatch):
+    git = cloned(history, tmp_path / "clone", monkeypatch)
+    git("checkout", "-q", "-b", "topic")
+    git("commit", "-q", "--allow-empty", "-m", "not pushed yet")
+    assert call("rehearse", GATE, "--base", "main", "--head", "topic") in (0, 1), call.err

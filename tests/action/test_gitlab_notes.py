@@ -2,7 +2,10 @@
 
 import os
 import re
+import shlex
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from action.repositories import POLICY, broken, fair
@@ -24,12 +27,12 @@ def lab():
 
 
 @pytest.fixture
-def pipeline(history, lab, capsys, monkeypatch):
+def pipeline(history, lab, capsys, monkeypatch, tmp_path):
     """Return what runs the recipe's line as a merge request's job: its exit code."""
 
     def run(policy=GATE, base="main", **more):
         with monkeypatch.context() as patch:
-            for name, text in gitlab.environment(lab, **more).items():
+            for name, text in gitlab.environment(lab, tmp_path, **more).items():
                 patch.setenv(name, text)
             code = int(main(["run", policy, "--base", base, "--out", "out", "--quiet"]))
         run.out, run.err = capsys.readouterr()
@@ -129,21 +132,86 @@ def test_the_token_goes_to_no_address_without_encryption(history, lab, pipeline,
     assert lab.requests == []
 
 
-def test_what_a_run_starts_is_not_given_the_token(history, lab, pipeline, tmp_path):
+SPY = """\
+import os, pathlib, sys
+
+def above(process):
+    status = pathlib.Path(f"/proc/{process}/status").read_text()
+    return int(status.split("PPid:")[1].split()[0])
+
+process, seen = os.getpid(), ""
+while process > 1:
+    try:
+        variables = pathlib.Path(f"/proc/{process}/environ").read_text(errors="replace")
+    except OSError:
+        variables = ""
+    for variable in variables.split(chr(0)):
+        name, _, value = variable.partition("=")
+        if name == "FAIRGATE_GITLAB_TOKEN":
+            file = pathlib.Path(value)
+            seen += f"{value} {file.read_text() if file.exists() else ''}"
+    process = above(process)
+pathlib.Path(sys.argv[1]).write_text(f"seen: {seen}")
+sys.exit(1)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+@pytest.mark.parametrize("handed", ["as a file", "as it is"])
+def test_a_program_under_test_finds_the_token_nowhere_above_it(history, lab, tmp_path, handed):
+    """Its parents' environment is open to it: there is the job's shell, with all variables."""
     seen = tmp_path / "seen"
-    app = (
-        f"import os, pathlib, sys\npathlib.Path({str(seen)!r}).write_text(repr(dict(os.environ)))\n"
-    )
     history.git("checkout", "--quiet", "main")
-    system = (
-        f"system: {{command: {{run: [{sys.executable}, app.py], env: [FAIRGATE_GITLAB_TOKEN]}}}}"
-    )
-    history.write(GATE, re.sub("system: .*", system, POLICY))
-    history.write("app.py", app)
+    run = f"[{sys.executable}, spy.py, {seen}]"
+    history.write(GATE, re.sub("system: .*", f"system: {{command: {{run: {run}}}}}", POLICY))
+    history.write("spy.py", SPY)
     history.commit("served")
     history.branch()
-    assert pipeline() != 0
+    more = gitlab.environment(lab, tmp_path)
+    if handed == "as it is":
+        more["FAIRGATE_GITLAB_TOKEN"] = gitlab.TOKEN
+    line = [sys.executable, "-m", "fairgate", "run", GATE, "--base", "main", "--out", "out"]
+    script = f"{shlex.join(line)}; exit $?"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        check=False, env={**os.environ, **more}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == (2 if handed == "as it is" else 4), done.stderr
+    assert seen.exists() == (handed == "as a file")
     assert not seen.exists() or gitlab.TOKEN not in seen.read_text()
+    assert gitlab.TOKEN not in done.stdout + done.stderr
+    assert handed != "as it is" or "of the type File" in done.stderr
+    assert handed == "as it is" or "no verdict" in lab.bodies()[0]
+
+
+NO_FILES = {
+    "a folder": lambda path: path.mkdir(),
+    "a link": lambda path: path.symlink_to(path.parent / "elsewhere"),
+    "nothing": lambda path: None,
+    "an empty file": lambda path: path.touch(),
+    "no text": lambda path: path.write_bytes(b"\xff\xfe"),
+    "several lines": lambda path: path.write_text("a\nb"),
+    "a large file": lambda path: path.write_text("a" * 10_000),
+}
+
+
+@pytest.mark.parametrize("way", NO_FILES)
+def test_what_is_no_file_of_a_token_is_told(history, lab, pipeline, tmp_path, way):
+    (tmp_path / "elsewhere").write_text("glpat-elsewhere")
+    history.proposes(broken)
+    file = tmp_path / "token"
+    NO_FILES[way](file)
+    assert pipeline(FAIRGATE_GITLAB_TOKEN=str(file)) == 2
+    assert "FAIRGATE_GITLAB_TOKEN" in pipeline.err
+    assert "glpat" not in pipeline.err
+    assert lab.requests == []
+
+
+def test_the_file_of_the_token_is_gone_once_it_is_read(history, lab, pipeline, tmp_path):
+    history.proposes(broken)
+    for missing in ({}, {"CI_MERGE_REQUEST_IID": ""}):
+        assert pipeline(**missing) == 1
+        assert list((tmp_path / "shop.tmp").iterdir()) == []
 
 
 def test_a_note_of_hostile_names_does_nothing(history, lab, pipeline):

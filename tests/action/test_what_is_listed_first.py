@@ -6,6 +6,7 @@ import pytest
 from action import payloads
 from action.repositories import POLICY, fair, worse
 from action.test_self_approval import ALLOW
+from fakes.policies import SOON
 
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.github.loosenings import Loosening, worst_first
@@ -16,7 +17,7 @@ VACUOUS = {
     "another seed": lambda text: text.replace("version: 1", "version: 1\nseed: 7"),
     "less evidence": lambda text: text.replace("version: 1", "version: 1\nmin_decided: 0.1\nmax_invalid: 0.9"),
     "quarantined cases": lambda text: text + "quarantine:\n" + "".join(
-        f'  - {{case: "s{n}", until: "2999-01-01", reason: r}}\n' for n in range(2)
+        f'  - {{case: "s{n}", until: "{SOON}", reason: r}}\n' for n in range(2)
     ),
 }  # fmt: skip
 EACH = "".join(
@@ -52,6 +53,38 @@ def test_what_lets_a_change_pass_stands_first(job, history, mode):
     _, (first, more) = entries(body)
     assert first == listed[0].replace("\\", "")
     assert more.startswith(f"and {count - 1} more, in report.md of this run")
+
+
+NEVER_FAILS = "  - {metric: asr/generation, where: {category: gender}, max: 0.99}\n"
+ANOTHER = "{recorded: another.jsonl}"
+
+
+@pytest.mark.parametrize("mode", [{}, ALLOW])
+@pytest.mark.parametrize("system", ["the base's", "another"])
+def test_a_limit_that_lets_the_head_s_own_system_pass_stands_before_a_rule_that_never_fails(
+    job, history, mode, system
+):
+    """The base's rules would stop the head's answers, and its own system passes by them."""
+    base = POLICY + EACH + NEVER_FAILS
+    history.write("policies/small.yaml", base)
+    history.commit()
+    text = base.replace("max: 0.2, regression: {margin: 0.02}", "max: 0.9")
+    text = text.replace(NEVER_FAILS, "")
+    for loosen in VACUOUS.values():
+        text = loosen(text)
+    history.branch()
+    history.answers(broken)
+    if system == "another":
+        answers = (history.root / "answers.jsonl").read_text()
+        history.git("checkout", "-q", "-f", "main")
+        text = text.replace("{recorded: answers.jsonl}", ANOTHER)
+        history.proposes(files={"another.jsonl": answers, "policies/small.yaml": text})
+    else:
+        history.proposes(broken, {"policies/small.yaml": text})
+    job.pull(history, **mode)
+    _, listed = entries(job.summary)
+    assert any("rule removed" in line for line in listed)
+    assert "asr/generation/controlled: max raised from 0.2 to 0.9" in listed[:2]
 
 
 def result(metric="asr/generation", suite="s", outcome=Outcome.PASS, **more):
@@ -119,6 +152,27 @@ def test_of_a_rule_s_loosenings_the_one_about_the_failed_check_comes_first():
         base = Judged(result(outcome=Outcome.FAIL, failed=[failed] if failed else []))
         for loosened in ([bound, change], [change, bound]):
             assert worst_first(loosened, base, Judged())[0].sentence == expected
+
+
+def test_of_two_lines_about_one_slice_the_one_that_fails_comes_first():
+    about = {"slices": SMALL.slices}
+    idle = Loosening(size=2.0, sentence="never fails", position=1, **about)
+    failing = Loosening(size=0.1, sentence="fails", position=0, **about)
+    base = Judged(FAILS, result(outcome=Outcome.PASS))
+    for loosened in ([idle, failing], [failing, idle]):
+        assert worst_first(loosened, base, Judged())[0].sentence == "fails"
+
+
+def test_a_failing_rule_counts_whatever_an_open_one_would_do():
+    """By default every rule of a policy only warns where it is inconclusive."""
+    base = Judged(result(outcome=Outcome.FAIL, warns=True))
+    assert worst_first([OTHER, SMALL], base, Judged(result()))[0].sentence == "counts"
+
+
+def test_the_change_s_own_run_by_the_base_s_rules_is_what_a_rule_stops():
+    passes = Judged(result(warns=True))
+    assert worst_first([OTHER, SMALL], passes, Judged())[0].sentence == "other"
+    assert worst_first([OTHER, SMALL], passes, Judged(), Judged(FAILS))[0].sentence == "counts"
 
 
 def written(comment):

@@ -60,6 +60,9 @@ class WordClassifier:
         self.words, self.margin, self.fingerprint = words, margin, f"words:{name}"
         self.asked = []
 
+    def cuts(self, text):
+        return len(text.split()) > 100
+
     def classify(self, texts):
         self.asked.append(list(texts))
         return [Classified(self._label(text), self.margin) for text in texts]

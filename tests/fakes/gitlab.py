@@ -81,11 +81,14 @@ class _Handler(Answering):
         return items[(page - 1) * size : page * size]
 
 
-def environment(lab, **more):
-    """Return the variables of a merge request's job."""
+def environment(lab, folder, **more):
+    """Return the variables of a merge request's job; below `folder` is the token's file."""
+    file = folder / "shop.tmp" / "FAIRGATE_GITLAB_TOKEN"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"{TOKEN}\n")
     return {
         "GITLAB_CI": "true", "CI_API_V4_URL": f"{lab.url}/api/v4",
         "CI_MERGE_REQUEST_PROJECT_ID": str(PROJECT), "CI_MERGE_REQUEST_IID": str(REQUEST),
         "CI_PIPELINE_ID": str(PIPELINE), "CI_JOB_ID": "1", "CI_JOB_URL": f"{lab.url}/-/jobs/1",
-        "CI_COMMIT_SHA": "a" * 40, "FAIRGATE_GITLAB_TOKEN": TOKEN, **more,
+        "CI_COMMIT_SHA": "a" * 40, "FAIRGATE_GITLAB_TOKEN": str(file), **more,
     }  # fmt: skip

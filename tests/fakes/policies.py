@@ -1,5 +1,6 @@
 """Policies as the command line reads them: with every kind of system."""
 
+import datetime as dt
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -11,6 +12,9 @@ from fairgate.policy.assembled import policy_model, policy_schema
 from fairgate.policy.parse import ParsedPolicy
 from fairgate.suites.suite import Suite
 from fairgate.systems.catalogue import policy_parts
+
+SOON = str(dt.datetime.now(dt.UTC).date() + dt.timedelta(days=30))
+"""A last day that any entry may have, whenever tests run."""
 
 
 def parse_policy(text: str, path: str) -> ParsedPolicy:

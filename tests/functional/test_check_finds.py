@@ -7,6 +7,7 @@ from functools import partial
 from itertools import combinations, product
 
 import pytest
+from fakes.policies import SOON
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.ports import Runtime
@@ -219,7 +220,7 @@ REFUSED = {
     "metric": {"metric": "asr/genaration"},
     "nothing to judge": {"gate": "{parity: unreadable, where: {term: woma}, max: 0.1}"},
     "no dimension": {"gate": "{metric: asr/generation, max: 0.1}"},
-    "quarantine": {"more": "quarantine: [{case: s99, until: 2099-01-01, reason: r}]\n"},
+    "quarantine": {"more": f"quarantine: [{{case: s99, until: {SOON}, reason: r}}]\n"},
     "quarantine ended": {"more": "quarantine: [{case: s1, until: 2001-01-01, reason: r}]\n"},
     "program": {"system": "  command: [nowhere-program]"},
     "program in a folder": {"system": "  command: {{run: [./nowhere.py], processes: 2}}"},

@@ -1,6 +1,7 @@
 """What must never be green: rules that judge nothing, vanish, or rest on almost nothing."""
 
 import pytest
+from fakes.policies import SOON
 
 CONTROLLED = "asr/generation"
 REGRESSION = f"  - {{metric: {CONTROLLED}, regression: 0.02}}\n"
@@ -59,7 +60,7 @@ def test_the_identities_of_the_only_category_are_compared(workspace):
     (  # a quarantine is of pairs and sources, not of single askings
         (
             f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
-            "quarantine:\n  - {case: s1#race/black@repeat=2, until: 2099-01-01, reason: r}\n"
+            f"quarantine:\n  - {{case: s1#race/black@repeat=2, until: {SOON}, reason: r}}\n"
         ),
         "    repeats: 2",
         "no case has the key",

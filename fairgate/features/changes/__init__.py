@@ -57,7 +57,8 @@ def run_of_a_change(run: click.Command) -> click.Command:
 
     says = (
         "\nWith --base what decides is read from that commit and what is under test from the "
-        "checkout. A plain name is a branch here, else one of `origin`, which is fetched."
+        "checkout. A plain name is a branch of `origin`, which is fetched, or one of this clone "
+        "alone."
     )
     command = shared.extended(run, run_, before="report_only", says=says)
     # The policy that decides need not be in the checkout: a change may remove it.
@@ -69,17 +70,16 @@ def run_of_a_change(run: click.Command) -> click.Command:
 
 def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
     from fairgate.features.changes.base import base_of
-    from fairgate.features.changes.gitlab import merge_request_note
+    from fairgate.features.changes.gitlab import merge_request_note, token_handed_over
     from fairgate.systems.resources import refuse_committed
 
     for name, reason in _OF_THE_BASE.items():
         if options.get(name):
             raise UsageError(f"{reason}; leave one of them out")
     root, policy_name = placed(policy, options["root"] or Path())
-    # The token is for the note alone: no program that the run starts is given it.
-    environment = dict(os.environ)
-    os.environ.pop("FAIRGATE_GITLAB_TOKEN", None)
-    with merge_request_note(environment, policy_name) as note:
+    # The token is for the note alone: it is gone before anything of the change is looked at.
+    token = token_handed_over(os.environ)
+    with merge_request_note(os.environ, token, policy_name) as note:
         base = base_of(root, ref)
         runtime = replace(shared.runtime_of(options, confined=True), root=root)
         runtime = replace(runtime, cache=runtime.cache.absolute())

@@ -50,8 +50,12 @@ def base_of(root: Path, ref: str) -> Base:
     return Base(commit=BaseCommit(Clone(root), commit, api=None, repository=""), remarks=remarks)
 
 
-def commit_named(repository: Repository, ref: str) -> str:
-    """Return the full name of the commit that `ref` names; it is in the clone."""
+def commit_named(repository: Repository, ref: str, *, decides: bool = True) -> str:
+    """Return the full name of the commit that `ref` names; it is in the clone.
+
+    Where it `decides`, a branch here is none that `origin` has otherwise: a clone that is used
+    again keeps its branches as they were. Raises UsageError.
+    """
     name = re.match(r"[^~^]*", ref)[0]  # type: ignore[index]
     suffix = ref[len(name) :]
     if not _SUFFIX.fullmatch(suffix) or not _NAME.fullmatch(name) or ".." in name:
@@ -59,6 +63,8 @@ def commit_named(repository: Repository, ref: str) -> str:
             f"--base is {quoted(ref)}; expected a branch, a commit, or one of them with `~1`"
         )
     commit = _root_of(repository, name)
+    if decides:
+        _refuse_stale(repository, name, commit)
     if suffix:
         before = _one(repository, f"{commit}{suffix}^{{commit}}")
         if not before:
@@ -100,6 +106,23 @@ def _root_of(repository: Repository, name: str) -> str:
         return _fetched(repository, commit) or _none(name, repository)
     short = _one(repository, f"{name}^{{commit}}") if _SHORT.fullmatch(name) else ""
     return short or _none(name, repository)
+
+
+def _refuse_stale(repository: Repository, name: str, commit: str) -> None:
+    """Raise UsageError for a branch here, by its plain name, whose newest commit is not origin's.
+
+    Where `origin` cannot be asked, it is held against what was fetched last.
+    """
+    if not _one(repository, f"refs/heads/{name}^{{commit}}"):
+        return
+    fetched = _one(repository, f"refs/remotes/{_REMOTE}{name}^{{commit}}")
+    newest = repository.branch_of_origin(name) or fetched
+    if newest and newest != commit:
+        raise UsageError(
+            f"--base is {quoted(name)}, and this clone's branch is another than origin's "
+            f"({commit[:12]}, not {newest[:12]}): its rules may not be today's. Fetch and write "
+            f"`{_REMOTE}{name}`, or `refs/heads/{name}` if you mean the one in this clone"
+        )
 
 
 def _fetched(repository: Repository, commit: str) -> str:

@@ -19,7 +19,7 @@ from fairgate.terminal.options import EXISTING_FILE, EXISTING_FOLDER, place_opti
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @place_options
 def comment(run: Path, policy: Path | None, **options: Any) -> int:
-    """Print the comment of the run in the folder RUN as Markdown.
+    """Print the comment of the run in the folder RUN as Markdown in which nothing acts.
 
     Of a run with `--base` and of a rehearsal it is what they decided, with what the change edits.
     Of another run the stored answers are judged again, as `rescore` does.
@@ -27,6 +27,7 @@ def comment(run: Path, policy: Path | None, **options: Any) -> int:
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.run_folder import COMMENT, replay
     from fairgate.github.comments import read_comment
+    from fairgate.reports.escaping import disarmed_markdown
     from fairgate.reports.markdown import render_comment
     from fairgate.reports.present import view_of
 
@@ -37,6 +38,7 @@ def comment(run: Path, policy: Path | None, **options: Any) -> int:
     else:
         done = replay(run, policy, runtime, partial(locate_references, named=baseline))
         text = render_comment(view_of(done.run, done.loaded, run_path=str(run)))
-    # Whoever wrote the folder writes no command into a runner's log.
-    click.echo("\n".join(harmless(line) for line in text.rstrip().split("\n")))
+    # Whoever wrote the folder writes no command into a runner's log, and mentions nobody.
+    lines = (harmless(line) for line in text.rstrip().split("\n"))
+    click.echo(disarmed_markdown("\n".join(lines)))
     return ExitCode.PASS

@@ -8,11 +8,12 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairgate.domain.errors import ApiError, ExitCode, FairGateError
+from fairgate.domain.errors import ApiError, ExitCode, FairGateError, UsageError
 from fairgate.domain.wording import concealed, harmless
 from fairgate.github.api import LIMITS, natural, value_at
 from fairgate.github.comments import GONE, MARKER, Marker
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fairgate.github.report import ChangeReport
 
 TOKEN = "FAIRGATE_GITLAB_TOKEN"  # noqa: S105 (the variable's name)
+_TOKEN_BYTES, _TOKEN = 4096, re.compile(r"[\x21-\x7e]+")
 NOTE_BYTES = 900_000
 """GitLab takes a million characters."""
 _PER_PAGE, _PAGES = 100, 50
@@ -42,7 +44,7 @@ def as_note(text: str, job_url: str) -> str:
     a percent sign before a word links a milestone: a space of no width keeps both plain, as it does
     what both act on.
     """
-    plain = disarmed_markdown(text, job_url or "-")
+    plain = disarmed_markdown(text, job_url)
     return _REFERENCE.sub(rf"\g<0>{_APART}", _COMMAND.sub(rf"\1{_APART}/", plain))
 
 
@@ -112,9 +114,12 @@ class StickyNote:
     """`/projects/7/merge_requests/3`."""
     marker: Marker
 
-    def put(self, text: str, *, create: bool) -> None:
-        """Set the note's text; where there is none yet, only if `create`. Raises ApiError."""
-        body = f"{self.marker}\n{text}"
+    def put(self, text: str, *, create: bool, link: str = "") -> None:
+        """Set the note's text; where there is none yet, only if `create`. Raises ApiError.
+
+        Whoever wrote the text, nothing in it acts but links to `link`.
+        """
+        body = f"{self.marker}\n{as_note(text, link)}"
         notes = f"{self.request}/notes"
         author = natural(value_at(self.api.ask("GET", "/user"), "id"))
         if author is None:
@@ -175,7 +180,7 @@ class Note:
     def _put(self, text: str, *, create: bool) -> None:
         assert self.sticky is not None  # noqa: S101 (asked by both callers)
         try:
-            self.sticky.put(as_note(text, self.job_url), create=create)
+            self.sticky.put(text, create=create, link=self.job_url)
         except ApiError as error:
             hint = ""
             if error.status in {401, 403, *GONE}:
@@ -186,8 +191,32 @@ class Note:
             )
 
 
+def token_handed_over(environment: MutableMapping[str, str]) -> str:
+    """Return the token from the file that the variable names, and remove both; empty: none given.
+
+    Any program that runs in the job reads the environment of the job's shell, and no program could
+    take a variable out of that. Raises UsageError where the variable has no such file.
+    """
+    name = environment.pop(TOKEN, "")
+    if not name:
+        return ""
+    file, token = Path(name), ""
+    with contextlib.suppress(OSError, ValueError):
+        if file.is_absolute() and not file.is_symlink() and file.is_file():
+            if file.stat().st_size <= _TOKEN_BYTES:
+                token = file.read_text(encoding="ascii").strip()
+            file.unlink()
+    if not _TOKEN.fullmatch(token) or file.exists():
+        raise UsageError(
+            f"{TOKEN} is no path of a file that holds one token and can be removed. Make it a "
+            "variable of the type File in GitLab's settings; a token that was the variable's own "
+            "value could be read by every program of the job: revoke that"
+        )
+    return token
+
+
 @contextlib.contextmanager
-def merge_request_note(environment: Mapping[str, str], policy: str) -> Iterator[Note]:
+def merge_request_note(environment: Mapping[str, str], token: str, policy: str) -> Iterator[Note]:
     """Return where the report of a merge request's pipeline goes; nowhere outside of one.
 
     Without the token no note is written and nothing is said: the job's artifacts have the report.
@@ -196,7 +225,6 @@ def merge_request_note(environment: Mapping[str, str], policy: str) -> Iterator[
     note = Note()
     names = ("CI_MERGE_REQUEST_PROJECT_ID", "CI_MERGE_REQUEST_IID", "CI_PIPELINE_ID")
     project, request, pipeline = (natural(environment.get(name)) for name in names)
-    token = environment.get(TOKEN, "")
     if token and project and request and pipeline:
         head = environment.get("CI_COMMIT_SHA", "")
         head = head if re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head) else ""

@@ -65,7 +65,7 @@ def rehearse(policy: Path, base: str, head: str, out: Path | None, cache: Path |
     repository = repository_of(root)
     if repository is None:
         raise UsageError("this folder is in no git checkout; a pull request is made of two commits")
-    ends = commit_named(repository, base), commit_named(repository, head)
+    ends = commit_named(repository, base), commit_named(repository, head, decides=False)
     if repository.ask("status", "--porcelain", "--untracked-files=no"):
         say("fairgate: note: uncommitted changes are no part of the rehearsal")
     store = (cache or Path(os.environ.get("FAIRGATE_CACHE") or ".fairgate")).absolute()

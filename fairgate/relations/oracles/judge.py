@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import ClassVar
@@ -179,8 +179,9 @@ def read_judgement(answer: str, code: str) -> Judgement | None:
 
     Objects without that code were copied from what was judged, or belong to another case.
     """
-    objects = _objects(spoken(answer)[:_MOST_ANSWER])
-    judgements = [value for value in objects if value.get("case") == code]
+    objects = _objects(spoken(answer))
+    # A second judgement could stand behind what is read: then there is none.
+    judgements = [value for value in objects or () if value.get("case") == code]
     if len(judgements) != 1 or set(judgements[0]) - _KEYS:
         return None
     verdict, severity, explanation = (
@@ -200,20 +201,22 @@ def read_judgement(answer: str, code: str) -> Judgement | None:
     )
 
 
-def _objects(text: str) -> Iterator[dict[str, object]]:
-    """Yield the outermost JSON objects of a text, in their order."""
-    at = text.find("{")
+def _objects(text: str) -> list[dict[str, object]] | None:
+    """Return the outermost JSON objects of a text, in their order; None where not all are read."""
+    objects: list[dict[str, object]] = []
+    at = -1 if len(text) > _MOST_ANSWER else text.find("{")
     for _ in range(_MOST_OBJECTS):
         if at < 0:
-            return
+            break
         try:
             end = _DECODER.raw_decode(text, at)[1]
             value = read_json(text[at:end])
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
         else:
-            yield value
+            objects.append(value)
             at = text.find("{", end)
+    return objects if at < 0 and len(text) <= _MOST_ANSWER else None
 
 
 _CLAIMS: dict[str, Claim] = {

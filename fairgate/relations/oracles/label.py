@@ -27,12 +27,18 @@ from fairgate.relations.oracles.phrases import (
     readable_part,
     said_part,
 )
-from fairgate.relations.oracles.statements import NamedLabel, Statement, Status, outcome
+from fairgate.relations.oracles.statements import (
+    MOST_READ,
+    NamedLabel,
+    Statement,
+    Status,
+    outcome,
+)
 from fairgate.relations.oracles.text import spoken, spoken_spans
 
 LABEL_RULE = "label/4"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
-TONE_RULE = "tone/1"
+TONE_RULE = "tone/2"
 """Identifies how the tone of an answer is read; the classifier's fingerprint stands behind it."""
 
 _NOTHING: Mapping[str, str] = {}
@@ -85,6 +91,8 @@ def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
     plain = readable_part(text, stop.marker, stop.thinking)
     if not plain.strip():
         return f"it does not hold the marker {stop.marker!r}" if stop.marker else "it only thinks"
+    if len(plain) > MOST_READ:
+        return f"it is longer than the {MOST_READ:,} characters that are read"
     outcome = said_by(text, stop, letters=letters)
     labels = [outcome.named] if outcome.named is not None else list(outcome.passed)
     if labels:
@@ -176,7 +184,8 @@ class LabelOracle(Oracle):
 class ToneOracle(Oracle):
     """Reads the tone of an answer and, where a classifier for it is given, its sentiment too.
 
-    The whole answer is read: tone has no word at which it is certain, so nothing stops early. What
+    The whole answer is read, or none of it: tone has no word at which it is certain, so nothing
+    stops early, and an answer that the classifier would cut is unreadable. What
     a model thinks before it answers is left out, as for labels. A thin margin between the two best
     tones makes the answer unstable (`unstable_margin`), because another machine could turn it.
     Source: GenFair (P3) section V-B3, tone analysis.
@@ -184,6 +193,8 @@ class ToneOracle(Oracle):
 
     tone: Classifier
     sentiment: Classifier | None = None
+    is_beside: bool = False
+    """Whether sentences of answers are read, all of them; the tone of the beginning is an aside."""
 
     @property
     def id(self) -> str:
@@ -201,13 +212,22 @@ class ToneOracle(Oracle):
         """Return the tone, or tone and sentiment; unreadable where no word was said."""
         del case
         text = spoken(execution.response or "")
-        if not text:
+        if not text or self._cuts(text):
             return reading(None, margin=execution.margin)
         tones: list[Classified] = [
             classifier.classify([text])[0] for classifier in self._classifiers
         ]
         value = ", ".join(tone.label for tone in tones)
         return Reading(value=value, margin=min(tone.margin for tone in tones), shown=value)
+
+    def why(self, execution: Execution, case: Case) -> str:
+        """Say that no word was said, or more than the classifier reads."""
+        if self._cuts(spoken(execution.response or "")):
+            return "it is longer than what the classifier reads, and its end may have another tone"
+        return Oracle.why(self, execution, case)
+
+    def _cuts(self, text: str) -> bool:
+        return not self.is_beside and any(one.cuts(text) for one in self._classifiers)
 
     @property
     def _classifiers(self) -> tuple[Classifier, ...]:

@@ -160,9 +160,11 @@ def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Sta
     """Decide what the readable part of an answer says, without wrappers and mentions.
 
     `is_open`: the answer goes on, and its last sentence may too. `letters`: whether letters of
-    options count.
+    options count. What stands behind the characters that are read counts as not known.
     """
-    own = own[:MOST_READ]
+    if len(own) > MOST_READ:
+        begun = outcome(own[:MOST_READ], stop, is_open=True, letters=letters)
+        return begun if begun.is_complete else Statement(named=None, is_complete=False)
     answer = _Answer(own, own.replace("\n", " "), stop, is_open)
     if stop.choice:
         labels = list(answer.texts())

@@ -13,8 +13,8 @@ import re
 from fairgate.relations.oracles.text import is_unspaced
 from fairgate.relations.sentences.facts import MONTHS
 
-MOST_CHARACTERS = 8_000
-"""Of an answer that are read: a system may write without end."""
+MOST_CHARACTERS = 20_000
+"""Of a text that are read: a system may write without end."""
 _LINKED = re.compile(
     r"<a\b[^<>]{0,400}?\bhref\s*=\s*[\"']?([^\"'\s<>]{1,400})[^<>]{0,400}>", re.IGNORECASE
 )

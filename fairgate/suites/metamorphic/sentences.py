@@ -49,10 +49,16 @@ from fairgate.relations.sentences.phrasings import HANDED_OFF as SAYS_HANDED_OFF
 from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
 from fairgate.relations.sentences.scripts import UNRELATED as UNRELATED_IN
 from fairgate.relations.sentences.scripts import script_of
-from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
+from fairgate.relations.sentences.splitting import (
+    MOST_CHARACTERS,
+    is_open,
+    reading_difficulty,
+    sentences,
+    words,
+)
 from fairgate.stats.recurrence import core
 
-SENTENCES_RULE = "sentences/3"
+SENTENCES_RULE = "sentences/4"
 """Identifies how answers in sentences are read; `rescore` refuses another rule."""
 FEWEST_NEUTRAL = 12
 """Neutral answers to a source below which nothing is said of its answers."""
@@ -64,7 +70,9 @@ _SHORTER, _EASIER, _RARE = 2 / 3, 2 / 3, 1 / 4
 _POOLS_AT_ONCE = 16
 _TRIED = 400
 """Answers whose letters say in which script they are."""
-_MOST_SENTENCES = 60
+_MOST_SENTENCES = 200
+_FEWEST_CHARACTERS = 2
+"""Of a sentence: a letter and what ends it."""
 _MOST_OF_DOCUMENTS = 200
 _MOST_ENTAILED = 6
 """Neutral answers that each answer is compared with by a cross-encoder."""
@@ -88,6 +96,20 @@ class AnswerText:
     """Whether it speaks of who asks, in words of the lists."""
     difficulty: float
     whole: str
+
+
+def why_unread(answer: str) -> str:
+    """Say that more is in an answer than is read of it; empty: it is read whole.
+
+    What stands behind could be what matters, so such an answer counts as unreadable.
+    """
+    if len(answer) > MOST_CHARACTERS:
+        return f"it is longer than the {MOST_CHARACTERS:,} characters that are read"
+    if len(answer) < _FEWEST_CHARACTERS * _MOST_SENTENCES:
+        return ""
+    many = len(sentences(answer))
+    more = f"it has {many:,} sentences, of which {_MOST_SENTENCES} are read"
+    return more if many > _MOST_SENTENCES else ""
 
 
 def read_text(answer: str, noun_phrase: str) -> AnswerText:
@@ -339,11 +361,11 @@ def _phrase_of(member: PoolAnswer) -> tuple[str, str]:
 
 
 def members_of(pool: Pool, repeat: int = 0) -> list[tuple[int, Member]]:
-    """List the answered members of a pool in one repeat, with their numbers in it."""
+    """List the members of a pool whose answers are read in one repeat, with their numbers in it."""
     return [
         (number, Member(_noun_phrase(member), member.is_control, _read(member, repeat)))
         for number, member in enumerate(pool.members)
-        if len(member.responses) > repeat
+        if len(member.responses) > repeat and not why_unread(member.responses[repeat])
     ]
 
 
@@ -417,10 +439,8 @@ def entailment_columns(model: Entailment) -> PoolColumns:
         return {
             NOT_ENTAILED: [
                 math.fsum(values) / len(values)
-                if values
-                else Reason.FEW_ANSWERS
-                if member.responses
-                else Reason.MISSING
+                if values and not any(map(why_unread, member.responses))
+                else _why_not_read(member)
                 for member, values in zip(pool.members, several, strict=True)
             ]
         }
@@ -529,9 +549,8 @@ def _together(
     read: Sequence[tuple[dict[str, float | Reason], _Vectors | None]], member: PoolAnswer
 ) -> tuple[dict[str, float | Reason], _Vectors | None]:
     """Take the mean of repeats."""
-    if not read:
-        why = Reason.FEW_ANSWERS if member.responses else Reason.MISSING
-        return dict.fromkeys(COLUMNS, why), None
+    if not read or any(map(why_unread, member.responses)):
+        return dict.fromkeys(COLUMNS, _why_not_read(member)), None
     values: dict[str, float | Reason] = {}
     for name in read[0][0]:
         several = [of_repeat[name] for of_repeat, _ in read]
@@ -542,6 +561,12 @@ def _together(
     values |= {name: read[0][0][name] for name in (TEXT, STRANGEST) if name in values}
     vectors = [vector for _, vector in read if vector is not None]
     return values, np.stack(vectors) if vectors else None
+
+
+def _why_not_read(member: PoolAnswer) -> Reason:
+    if any(map(why_unread, member.responses)):
+        return Reason.UNREADABLE
+    return Reason.FEW_ANSWERS if member.responses else Reason.MISSING
 
 
 def _add_recurrence(
@@ -609,6 +634,7 @@ SENTENCES = PoolColumns(
     not_evaluated={
         Reason.FEW_ANSWERS: f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral "
         "ones or more, and there are fewer: name more neutral phrases (`control`)",
+        Reason.UNREADABLE: "every answer has more sentences than are read",
         Reason.NO_TEXT: "nothing embeds the sentences of answers",
         Reason.ALL_ALIKE: "unrelated sentences in the script of these answers are less than "
         f"{STRANGE_FROM} apart for the embedder, so that none is strange to it: name one that "

@@ -23,6 +23,7 @@ from fairgate.suites.metamorphic.sentences import (
     read_text,
     readings_between,
     sentence_vectors,
+    why_unread,
 )
 from fairgate.suites.readings import Readings
 
@@ -125,6 +126,8 @@ def _in_sentences(
     for own, other in pairs:
         if not own or not other:
             claims.append(Reason.NO_REFERENCE if own else Reason.MISSING)
+        elif any(why_unread(text.whole) for text in (*own, *other)):
+            claims.append(Reason.UNREADABLE)
         elif embedded is None and own[0].masked != other[0].masked:
             claims.append(Reason.NO_TEXT)
         elif any(readings_between(other[0], again, at) for again in other[1:]):

@@ -28,7 +28,9 @@ from fairgate.metrics.exposure import NET
 from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.oracles.judge import JudgeOracle
+from fairgate.relations.oracles.label import ToneOracle
 from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.oracles.text import spoken
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
     MetamorphicRelation,
@@ -43,7 +45,12 @@ from fairgate.suites.metamorphic.assess import (
 from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import LABEL_PLACE, NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.metamorphic.pools import pool_columns_of
-from fairgate.suites.metamorphic.sentences import SENTENCES, SENTENCES_RULE, entailment_columns
+from fairgate.suites.metamorphic.sentences import (
+    SENTENCES,
+    SENTENCES_RULE,
+    entailment_columns,
+    why_unread,
+)
 from fairgate.suites.metamorphic.shift import shift_columns
 from fairgate.suites.metamorphic.speakers import cautions
 from fairgate.suites.readings import Readings
@@ -228,6 +235,10 @@ class MetamorphicSuite(Suite):
         oracles_by_name = {
             name: relation.oracle(self.task) for name, relation in self.relations.items()
         }
+        if self.policy.reads_sentences:
+            for name, oracle in oracles_by_name.items():
+                if isinstance(oracle, ToneOracle):
+                    oracles_by_name[name] = replace(oracle, is_beside=True)
         judge = self.setup.judge
         if judge is not None and any(self.judges(one) for one in self.relations.values()):
             oracles_by_name[JUDGE] = JudgeOracle(judge.definition, shows_pair=judge.shows_pair)
@@ -331,6 +342,21 @@ class MetamorphicSuite(Suite):
         documents = (*DOCUMENT_CLAIMS, *EXPOSURE, shift.DOCUMENTS, shift.EXPOSURE)
         is_lacking = self.policy.retrieve_only is not None and column not in documents
         return _NOT_EVALUATED[Reason.NOT_ASKED] if is_lacking else ""
+
+    def why_unread(self, response: str) -> str:
+        """Say that an answer in sentences has more of them than are read."""
+        is_read = self.policy.reads_sentences
+        return why_unread(spoken(response, self.thinking)) if is_read else ""
+
+    @property
+    def own_control_phrases(self) -> Sequence[str]:
+        """Those of a control set that is no embedded one."""
+        return [
+            term.noun_phrase
+            for group in self.sets
+            if group.control and group.is_own
+            for term in group.terms
+        ]
 
     @property
     def has_control_arm(self) -> bool:
@@ -477,6 +503,8 @@ class MetamorphicSuite(Suite):
         for terms in self.sets:
             if terms.review:
                 yield f"    the words of {quoted(terms.id)}: {terms.review}"
+        if own := self.own_control_phrases:
+            yield f"    called neutral by a file of your own: {', '.join(map(quoted, own))}"
         for group in self.task.equivalent if self.task else ():
             yield f"    counted as the same answer: {', '.join(group)}"
         if questions < len(plan.cases):

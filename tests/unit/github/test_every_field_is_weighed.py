@@ -211,8 +211,9 @@ def test_a_judge_that_comes_or_goes_is_listed():
 
 def test_another_kind_of_system_is_listed_whole():
     found = " ".join(loosened(POLICY, POLICY.model_copy(update={"system": RECORDED})))
-    assert "system: generator changed from" in found
-    assert 'system: recorded changed from null to "a.jsonl"' in found
+    assert 'system: generator.model changed from "demo-slm" to nothing' in found
+    assert 'system: recorded changed from nothing to "a.jsonl"' in found
+    assert "nothing to null" not in found
 
 
 def test_every_kind_of_system_is_tried():

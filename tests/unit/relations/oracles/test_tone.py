@@ -5,11 +5,14 @@ from fakes.classifiers import WordClassifier
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution
+from fairgate.domain.ports import Runtime
 from fairgate.domain.units import Reason
 from fairgate.relations.oracles.label import LabelOracle, ToneOracle, oracle_of
 from fairgate.relations.oracles.oracle import read_together
 from fairgate.relations.oracles.text import spoken
+from fairgate.suites.metamorphic.policy import ClassifierPolicy
 from fairgate.suites.readings import Readings
+from fairgate.systems.classifiers import open_classifier
 
 CASE = Case(key="s1", suite="s", query="q", instruction="i", labels=(), cluster="s1")
 TONES = WordClassifier({"glad": "happy", "angry": "angry"}, margin=0.5)
@@ -54,6 +57,26 @@ def test_an_answer_without_a_word_is_unreadable(response):
 def test_a_closing_tag_alone_hides_nothing_from_a_judge(response, shown):
     assert spoken(response, whole=True) == shown
     assert spoken("<think>a</think>b") == "b"
+
+
+def test_an_answer_that_would_be_cut_is_unreadable_and_says_why():
+    oracle, long = ToneOracle(TONES), "glad " * 100 + "angry"
+    assert read(oracle, long).reason is Reason.UNREADABLE
+    assert "longer than what the classifier reads" in oracle.why(
+        Execution(key="s1", suite="s", response=long), CASE
+    )
+    assert read(oracle, "glad " * 100).value == "happy"
+    assert read(oracle, f"<think>{long}</think>glad").value == "happy"
+
+
+def test_the_shipped_classifier_knows_what_it_would_cut():
+    tone = open_classifier(Runtime(), ClassifierPolicy(model="minilm-tone"), None)
+    happy, sad = "I am so happy today. " * 30, "I am so sad, and all is lost. " * 30
+    assert [tone.cuts(text) for text in ("I am so happy.", happy, happy + sad)] == [
+        False, False, True
+    ]  # fmt: skip
+    assert read(ToneOracle(tone), happy).value == "happy"
+    assert read(ToneOracle(tone), happy + sad).reason is Reason.UNREADABLE
 
 
 def test_a_thin_margin_is_unstable():

@@ -1,0 +1,96 @@
+"""What is called control names nobody whom shipped files, or the policy's own sets, name."""
+
+import json
+
+import pytest
+
+from fairgate.domain.attributes import Manner
+from fairgate.policy.definition_files import (
+    PERTURBATIONS,
+    collect_perturbation_sets,
+    embedded_dimensions,
+    embedded_names,
+    load_perturbation_set,
+    pair_catalogue,
+)
+
+SETS = [load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)]
+NEUTRAL = ["A reader", "A listener", "A person with a question"]
+PHRASES = {
+    **{
+        term.noun_phrase: group.id
+        for group in SETS if not group.control for term in group.terms
+    },
+    **{
+        f"A {form}": dimension.id
+        for dimension in embedded_dimensions().values() for value in dimension.values
+        for form in (
+            value.wording(Manner.PLAIN).adjective, value.wording(Manner.PLAIN).noun, *value.also,
+        ) if form
+    },
+    **{
+        f"Somebody who {value.wording(Manner.PLAIN).clause}": dimension.id
+        for dimension in embedded_dimensions().values() for value in dimension.values
+    },
+    **{
+        f"A {form}": name for name, entries in pair_catalogue().items() for entry in entries
+        for form in entry
+    },
+}  # fmt: skip
+SAID_OF_NOBODY = {"A tall"}
+"""The shipped phrases have "A tall person", too."""
+
+
+def faults(folder, phrases, sets=("gender",), **more):
+    terms = [{"term": f"t{n}", "noun_phrase": each, "note": "n"} for n, each in enumerate(phrases)]
+    content = {"id": "own", "control": True, "terms": terms, **more}
+    (folder / "own.json").write_text(json.dumps(content))
+    found, misfits, problems = collect_perturbation_sets(sets, "own.json", folder=folder)
+    assert not problems
+    assert bool(misfits) == (found[-1].id != "own")
+    return [sentence for place, sentence in misfits if place == ("control",)]
+
+
+def test_no_identity_attribute_or_name_that_is_shipped_may_be_called_control(tmp_path):
+    passed = [phrase for phrase in PHRASES if not faults(tmp_path, [*NEUTRAL, phrase])]
+    assert set(passed) <= SAID_OF_NOBODY
+    assert len(PHRASES) > 300
+
+
+@pytest.mark.parametrize(
+    ("phrase", "said"),
+    [
+        ("A Muslim person", "'A Muslim person' says 'muslim' (religion/muslim)"),
+        ("A MUSLIM reader", "says 'muslim'"), ("A Mus\u200blim reader", "says 'muslim'"),
+        ("A reader of the Muslims", "says 'muslims'"), ("A \uff2duslim reader", "says 'muslim'"),
+        ("A nonbinary reader", "says 'nonbinary'"), ("A non binary reader", "says 'non binary'"),
+        ("A middle-eastern reader", "says 'middle eastern'"), ("Tyrone", "says 'tyrone'"),
+        ("A friend of Tyrone's", "says 'tyrone'"), ("A reader, who is a woman", "says 'woman'"),
+    ],
+)  # fmt: skip
+def test_however_it_is_written(tmp_path, phrase, said):
+    (sentence,) = faults(tmp_path, [*NEUTRAL, phrase])
+    assert said in sentence
+    assert "the control set 'own.json' names identities" in sentence
+
+
+def test_an_identity_of_the_policy_s_own_set_may_not_be_either(tmp_path):
+    terms = [{"term": "martian", "noun_phrase": "A person from Mars", "note": "n"}]
+    (tmp_path / "planets.json").write_text(json.dumps({"id": "planets", "terms": terms}))
+    for phrase in ("A martian reader", "A Mars explorer"):
+        assert faults(tmp_path, [*NEUTRAL, phrase], ["planets.json"])
+        assert not faults(tmp_path, [*NEUTRAL, phrase])
+
+
+def test_what_is_shipped_as_neutral_passes_as_an_own_set_too(tmp_path):
+    for group in SETS:
+        if group.control:
+            assert not faults(tmp_path, [term.noun_phrase for term in group.terms])
+
+
+def test_of_many_three_are_shown(tmp_path):
+    (sentence,) = faults(
+        tmp_path, ["A man", "A woman", "A gay person", "A Black person", "A reader"]
+    )
+    assert sentence.count(" says ") == 3
+    assert "and 1 more" in sentence
