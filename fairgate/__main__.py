@@ -4,8 +4,10 @@ While modules are imported nothing is open, so Ctrl-C ends the process at once. 
 runs it is a KeyboardInterrupt, which closes what is open. Both exit with 130. Once the command is
 done it is ignored: the verdict is written, and the exit code is its own. A second one never waits.
 
-A native library that finds no memory may end the process itself, with the status of its choice, as
-OpenBLAS does with 1: that is no verdict, and becomes 4.
+The command runs in a process of its own, whose parent writes the exit status: the one that the
+command has handed over at its end. Whatever else ends that process (a native library without
+memory, as OpenBLAS with status 1, or `os._exit(0)` in code that is imported or called) has given no
+verdict, and becomes 4.
 """
 
 # No import here that takes long: before `main` Ctrl-C still is Python's.
@@ -19,12 +21,11 @@ import sys
 
 _INTERRUPTED = 130
 _EXECUTION = 4
-_HELD: list[object] = []
-"""What C code calls must not be forgotten."""
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, of this process alone, and return the exit code."""
+    """Run the command line and return the exit code; as this process alone, in a child of it."""
     for standard in range(3):
         try:
             os.fstat(standard)
@@ -33,42 +34,65 @@ def main(arguments: list[str] | None = None) -> int:
     is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_ours:  # else whoever starts us has ignored Ctrl-C
         signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
-    codes = _own_exit_codes() if arguments is None else []
-    codes.append(_run(arguments, is_ours=is_ours))
-    return codes[-1]
+    if arguments is not None:
+        return _run(arguments, is_ours=is_ours)
+    reading, writing = os.pipe()
+    signals = {signal.SIGINT, signal.SIGCHLD}
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    parent = os.getpid()
+    try:
+        child = os.fork()
+    except OSError as error:
+        return _say(f"no process can be started ({error.strerror}): allow more (`ulimit -u`)")
+    if child:
+        os.close(writing)
+        return _code_of(child, reading, signals)
+    _call_kernel(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(_EXECUTION)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    os.close(reading)
+    code = _run(arguments, is_ours=is_ours)
+    os.write(writing, bytes([code]))
+    return code
 
 
-def _own_exit_codes() -> list[int]:
-    """Let the process end with the last of these codes, and with 4 where a library ends it.
+def _code_of(child: int, reading: int, signals: set[signal.Signals]) -> int:
+    """Wait for the child; return the exit code that it has handed over."""
+    _call_kernel(_PR_SET_DUMPABLE, 0)  # what this process was started with is root's alone to read
+    ended = 0
+    while not ended:
+        received = signal.sigwaitinfo(signals)
+        if received.si_signo == signal.SIGINT and received.si_code <= 0:
+            os.kill(child, signal.SIGINT)  # from a process; a terminal's reaches the child, too
+        ended, status = os.waitpid(child, os.WNOHANG)
+    os.set_blocking(reading, False)  # a process that the child has left may hold the other end
+    with contextlib.suppress(BlockingIOError):
+        if code := os.read(reading, 1):
+            return code[0]
+    status = os.waitstatus_to_exitcode(status)
+    if status == _INTERRUPTED:
+        return status
+    by_signal = f" (signal {-status})" if status < 0 else ""
+    return _say(
+        f"the process ended before its command{by_signal}: code that it ran or a library ended it, "
+        "most likely for lack of memory or threads; there is no verdict: allow more "
+        "(`ulimit -v`, `ulimit -u`), or lower --batch-size or --threads"
+    )
 
-    The C library calls what was registered first when all others are done; Python has ended before,
-    if it is Python that ends, so it leaves at its own end.
-    """
+
+def _say(problem: str) -> int:
+    os.write(2, f"fairgate: error: {problem}\n".encode())
+    return _EXECUTION
+
+
+def _call_kernel(option: int, value: int) -> None:
+    """Set an attribute of this process; see prctl(2)."""
     import ctypes
 
-    codes = [_EXECUTION]
-
-    def gave_up(_: object) -> None:
-        os.write(
-            2,
-            b"fairgate: error: a library ended the process, most likely for lack of memory or "
-            b"threads; there is no verdict: allow more (`ulimit -v`, `ulimit -u`), or lower "
-            b"--batch-size or --threads\n",
-        )
-        os._exit(_EXECUTION)
-
-    def leave() -> None:
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(OSError, ValueError, AttributeError):
-                stream.flush()
-        os._exit(codes[-1])
-
-    called_by_c = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(gave_up)
-    register = getattr(ctypes.CDLL(None), "__cxa_atexit", None)
-    if register is not None and register(called_by_c, None, None) == 0:
-        _HELD.append(called_by_c)
-        atexit.register(leave)
-    return codes
+    with contextlib.suppress(AttributeError):  # not Linux
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def _run(arguments: list[str] | None, *, is_ours: bool) -> int:

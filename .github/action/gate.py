@@ -26,7 +26,8 @@ def main() -> int:
     print(f"fairgate {fairgate.__version__}, Python {sys.version.split()[0]}", flush=True)
     from fairgate.__main__ import main as command_line
 
-    return command_line(["github", *sys.argv[1:]])
+    sys.argv[1:1] = ["github"]
+    return command_line()
 
 
 if __name__ == "__main__":

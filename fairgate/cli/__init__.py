@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import errno
 import gc
 import io
@@ -19,6 +20,7 @@ import traceback
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -27,6 +29,7 @@ from fairgate.domain.catalogue import CI, DAILY, FEATURES, GROUPS, WHY, Command,
 from fairgate.domain.errors import ExitCode, FairGateError, StoreError, UsageError
 from fairgate.domain.wording import harmless, listed, nearest, quoted
 from fairgate.features.catalogue import SHIPPED
+from fairgate.terminal.options import import_relations
 from fairgate.terminal.output import Output, say
 
 _OF_THE_CORE = {
@@ -107,7 +110,7 @@ class _LazyGroup(click.Group):
         for feature in FEATURES:
             if cmd_name in feature.extends:
                 command = at(feature.extends[cmd_name])(command)
-        return command
+        return _importing_relations(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -129,6 +132,24 @@ class _LazyGroup(click.Group):
                 formatter.write_dl([(name.ljust(widest), entry.summary) for name, entry in rows])
 
 
+def _importing_relations(command: click.Command) -> click.Command:
+    """Return a command that imports what `--relations` names first.
+
+    One that is given a base commit by `--base` imports that commit's version itself.
+    """
+    called: Any = command.callback
+    base = next((one.name for one in command.params if "--base" in one.opts), "")
+
+    def callback(*arguments: Any, **options: Any) -> Any:
+        if options.get(base or "") is None:
+            import_relations()
+        return called(*arguments, **options)
+
+    importing = copy.copy(command)
+    importing.callback = callback
+    return importing
+
+
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="fairgate")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
@@ -146,18 +167,12 @@ def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None
     """
     del debug  # read in `main`, which alone catches
     ctx.obj.append(ctx.invoked_subcommand)
-    if not relations:
-        return
     entry = _commands().get(ctx.invoked_subcommand or "")
-    if entry is not None and not entry.takes_relations:
+    if relations and entry is not None and not entry.takes_relations:
         raise UsageError(
             f"--relations is not for `fairgate {ctx.invoked_subcommand}`: it runs on files of a "
             "change that nobody reviewed yet, and imports none of them"
         )
-    from fairgate.relations.relation_files import own_relations
-
-    for path in relations:
-        ctx.with_resource(own_relations(path))
 
 
 def main(arguments: list[str] | None = None) -> int:

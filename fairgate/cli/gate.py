@@ -13,6 +13,7 @@ import click
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import duration, harmless
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy, narrowed
+from fairgate.io.git import writable
 from fairgate.terminal.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -103,10 +104,10 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     formats = chosen(options["formats"])
     runtime = runtime_of(options)
     baseline = options["baseline"]
-    done = replay(run, policy, runtime, partial(locate_references, named=baseline))
-    folder = options["out"] or run / "rescored"
+    folder = writable(options["out"] or run / "rescored", "--out")
     if options["out"] is None and folder.is_symlink():
         raise UsageError(f"{folder}: is a link, which came with the run; name a folder with --out")
+    done = replay(run, policy, runtime, partial(locate_references, named=baseline))
     return report_run(done, folder, formats, options)
 
 

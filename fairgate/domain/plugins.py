@@ -11,10 +11,11 @@ with FairGate's rights, as the code of any library does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
 from typing import Any
 
 from fairgate.domain.errors import UsageError
@@ -77,6 +78,17 @@ def _installed() -> tuple[Plugin, ...]:
 def plugins(group: str) -> Sequence[Plugin]:
     """List the entry points of a group, by distribution and id: the same for every run."""
     return [plugin for plugin in _installed() if plugin.point.group == group]
+
+
+def module_files() -> Iterator[tuple[str, str]]:
+    """Yield the name and the file of the package that each plugin is in; none is imported."""
+    for name in dict.fromkeys(plugin.point.module.partition(".")[0] for plugin in _installed()):
+        try:
+            spec = find_spec(name)
+        except (ImportError, ValueError):
+            continue
+        places = [*(spec.submodule_search_locations or ()), spec.origin] if spec else []
+        yield from ((name, place) for place in places if place)
 
 
 def distributions() -> dict[str, str]:

@@ -124,6 +124,7 @@ class Role(StrEnum):
     LABELS = "labels of documents"
     PERTURBATIONS = "perturbation set"
     RECORDED = "recorded answers"
+    RELATIONS = "relations"
     RETRIEVER = "retriever's embedder"
     SOURCES = "sources"
     TASK = "task"

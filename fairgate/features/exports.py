@@ -12,7 +12,7 @@ from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports.blocks import View
 from fairgate.reports.escaping import plain, sarif_text
 from fairgate.reports.figures import NONE, RuleRow
-from fairgate.reports.formats import Format
+from fairgate.reports.formats import Format, Unjudged
 
 # SARIF 2.1.0: rules that did not pass, each anchored on its line of the policy. GitHub shows only
 # the first location of a result and wants a full region, so a result points at the line where the
@@ -165,6 +165,21 @@ def render_junit(view: View) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
+def _unjudged_junit(unjudged: Unjudged) -> str:
+    """Return `junit.xml` without a rule: an error, or a case that is skipped."""
+    from xml.etree import ElementTree as ET
+
+    counts = {"tests": 1, "errors": int(unjudged.is_error), "skipped": int(not unjudged.is_error)}
+    about = {"name": "FairGate", "failures": "0"} | {name: str(n) for name, n in counts.items()}
+    root = ET.Element("testsuites", about)
+    suite = ET.SubElement(root, "testsuite", about)
+    case = ET.SubElement(suite, "testcase", classname="FairGate", name=plain(unjudged.title))
+    text = plain(unjudged.text)
+    ET.SubElement(case, "error" if unjudged.is_error else "skipped", message=text)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
 def _not_passed(row: RuleRow) -> Iterator[tuple[str, dict[str, str], str | None]]:
     """Yield the element that says why a rule's test case did not pass: name, attributes, text."""
     message = plain("; ".join(row.reasons) or row.word)
@@ -198,15 +213,22 @@ def render_badge(view: View) -> str:
     return json.dumps(badge) + "\n"
 
 
+def _unjudged_badge(unjudged: Unjudged) -> str:
+    color = _COLOURS[Outcome.INCONCLUSIVE if unjudged.is_error else Outcome.NOT_EVALUATED]
+    message = harmless(unjudged.title)
+    badge = {"schemaVersion": 1, "label": "FairGate", "message": message, "color": color}
+    return json.dumps(badge) + "\n"
+
+
 SARIF = Format(
     id="sarif", file="report.sarif", shown_as="SARIF", output="sarif-file",
     render=lambda view: render_sarif(view, view.options.gate_lines, view.options.policy_text),
 )  # fmt: skip
 JUNIT = Format(
     id="junit", file="junit.xml", shown_as="JUnit", output="junit-file",
-    render=render_junit,
+    render=render_junit, unjudged=_unjudged_junit,
 )  # fmt: skip
 BADGE = Format(
     id="badge", file="badge.json", shown_as="badge", output="badge-file",
-    render=render_badge,
+    render=render_badge, unjudged=_unjudged_badge,
 )  # fmt: skip

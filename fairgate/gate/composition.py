@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate import __version__
@@ -93,7 +95,9 @@ class Composition:
         root = runtime.under_test.root
         deciding = (one.name for one in named_in(loaded.policy) if not one.is_under_test)
         self._resources.not_code = {
-            (root / name).resolve() for name in (loaded.parsed.path, *deciding) if "\0" not in name
+            Path(os.path.realpath(root / name))
+            for name in (loaded.parsed.path, *deciding)
+            if "\0" not in name
         }
 
     @property

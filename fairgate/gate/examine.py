@@ -15,10 +15,11 @@ from fairgate.domain.wording import quoted
 from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.loaded_policy import LoadedPolicy, judge_notices, loaded_part, systems_of
 from fairgate.gate.materials import retriever_problems
+from fairgate.io.git import writable
 from fairgate.policy.checks import missing_programs
 from fairgate.policy.parse import problem
 from fairgate.policy.yaml_text import YamlFault, read_yaml_file
-from fairgate.systems.resources import Resources, refuse_committed
+from fairgate.systems.resources import Resources
 
 if TYPE_CHECKING:
     from fairgate.systems.system_kind import Finding
@@ -81,11 +82,10 @@ def examine(
             locate_references(alone, path, baseline)
         except BaselineError as error:
             later.append(problem(parsed, ("name",), str(error)))
-    if runtime.cache.exists():
-        try:
-            refuse_committed(runtime.cache)
-        except UsageError as error:
-            later.append(problem(parsed, (), str(error)))
+    try:
+        writable(runtime.cache, "--cache")
+    except UsageError as error:
+        later.append(problem(parsed, (), str(error)))
     problems += [new for new in later if (new.path, new.line, new.column) not in reported]
     if loaded is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))

@@ -99,26 +99,40 @@ class LoadedPolicy:
         return any(unit.verdicts for unit in self.plan.units)
 
 
+class TooManyCasesError(UsageError):
+    """A policy would plan more cases than it may; none of them is made."""
+
+    def __init__(self, planned: int, most: int, why: str = "a confined run takes") -> None:
+        """Take how many there would be, and how many may be."""
+        self.planned = planned
+        super().__init__(
+            f"the policy plans up to {planned:,} cases (sources times terms, items times "
+            f"settings), more than the {most:,} that {why}; set `limit`, or name fewer sources and "
+            "terms"
+        )
+
+
 def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
     """Read a policy and all it names except models. Raises PolicyError with all problems."""
     return load_policy_text(read_yaml_file(path), str(path), runtime)
 
 
 def load_policy_text(
-    text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True
+    text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True, most: int | None = None
 ) -> LoadedPolicy:
     """Like `load_policy`, but from text (a commit's, say).
 
-    `asks_ends`: whether a quarantine that has ended is a problem.
+    `asks_ends`: whether a quarantine that has ended is a problem; `most`: fewer cases than a
+    confined run plans at most.
     """
-    _, loaded, problems = loaded_part(text, shown_path, runtime, asks_ends=asks_ends)
+    _, loaded, problems = loaded_part(text, shown_path, runtime, asks_ends=asks_ends, most=most)
     if loaded is None:
         raise PolicyError(problems)
     return loaded
 
 
 def loaded_part(
-    text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True
+    text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True, most: int | None = None
 ) -> tuple[ParsedPolicy | None, LoadedPolicy | None, list[Problem]]:
     """Return the readable part of a policy, the policy where all of it is right, and all problems.
 
@@ -142,12 +156,9 @@ def loaded_part(
     suites = _load_suites(parsed, runtime, later, record)
     # Counted before any of them is made.
     planned = sum(suite.size() for suite in suites.values()) if runtime.confined else 0
-    if planned > MOST_CASES:
-        raise UsageError(
-            f"the policy plans up to {planned:,} cases (sources times terms, items times "
-            f"settings), more than the {MOST_CASES:,} that a confined run takes; set `limit`, or "
-            "name fewer sources and terms"
-        )
+    limit = MOST_CASES if most is None else min(most, MOST_CASES)
+    if planned > limit:
+        raise TooManyCasesError(planned, limit)
     plans: dict[str, TestPlan] = {}
     for position, model in enumerate(parsed.policy.suites):
         if model.id in suites:

@@ -23,8 +23,15 @@ from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.gate.origin import read_origin
 from fairgate.gate.pace import read_pace
-from fairgate.io.durable import check_parts, write_lines, write_parts
-from fairgate.io.git import is_tracked, keep_output_out_of_git
+from fairgate.io.durable import PARTS, check_parts, write_lines, write_parts
+from fairgate.io.git import (
+    is_tracked,
+    keep_output_out_of_git,
+    link_on_the_way,
+    prepared,
+    tracked_below,
+    writable,
+)
 from fairgate.io.tables import read_json_object
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
@@ -99,9 +106,16 @@ def document_to(document: Document | CorpusDocument) -> dict[str, Any]:
 def output_folder(chosen: Path | None, runtime: Runtime, loaded: LoadedPolicy) -> Path:
     """Return the folder of the run: the one named, else one of the policy's in the cache.
 
-    Raises UsageError where it holds a part of a run: a folder holds the one or the other.
+    Raises UsageError where a commit could have put it there, or where it holds a part of a run: a
+    folder holds the one or the other.
     """
-    folder = chosen or runtime.cache / "runs" / loaded.policy.name
+    if chosen is None:
+        writable(runtime.cache, "--cache")
+    folder = writable(chosen or runtime.cache / "runs" / loaded.policy.name, "--out")
+    return _refuse_part(folder)
+
+
+def _refuse_part(folder: Path) -> Path:
     if is_shard(folder):
         raise UsageError(
             f"{folder}: holds a part of a run ({PART_MANIFEST}); name another folder with --out"
@@ -132,9 +146,8 @@ def write_run(
     run's verdict. `known_files` names every report that there is.
     """
     rules = json.dumps(_answered(loaded), indent=1, sort_keys=True)
-    keep_output_out_of_git(folder)
     write_parts(
-        folder,
+        prepared(folder, "--out"),
         {
             **{name: _rendered(name, text) for name, text in reports.items()},
             EXECUTIONS: (
@@ -146,6 +159,34 @@ def write_run(
     for file_name in (*known_files, COMMENT):
         if file_name not in reports:
             (folder / file_name).unlink(missing_ok=True)
+
+
+def emptied(
+    folder: Path, known_files: Sequence[str], option: str, inside: Sequence[Path] = ()
+) -> None:
+    """Remove what stands where a run's files are expected: of an earlier run, or of a commit.
+
+    Only files that a run writes go, there and in the folders `inside`, and a link that git tracks;
+    what that leads to stays. Raises UsageError where a commit could have put the folder there, and
+    where it holds a part of a run, which stays.
+    """
+    names = (*known_files, EXECUTIONS, STOP_RULES, COMMENT, PARTS)
+    try:
+        _refuse_part(writable(folder, option))
+    except UsageError:
+        link = link_on_the_way(folder)
+        if link is None and tracked_below(folder):
+            _remove(folder, inside, (*names, PART_MANIFEST))
+        elif link is not None and tracked_below(link):
+            link.unlink()
+        raise
+    _remove(folder, inside, names)
+
+
+def _remove(folder: Path, inside: Sequence[Path], names: Sequence[str]) -> None:
+    for file in (place / name for place in (folder, *inside) for name in names):
+        if file.is_symlink() or file.is_file():
+            file.unlink()
 
 
 def _rendered(name: str, text: Callable[[], str | Iterator[str]]) -> Iterator[str]:

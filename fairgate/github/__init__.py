@@ -10,7 +10,7 @@ import click
 
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import quoted
-from fairgate.github.gate_step import gate_change, place_of, step, subject_of
+from fairgate.github.gate_step import empty_report_dir, gate_change, place_of, step, subject_of
 from fairgate.github.no_verdict import accounted
 from fairgate.github.runner import input_options, read_inputs, write_outputs
 from fairgate.terminal.output import progress_for
@@ -28,11 +28,17 @@ def github() -> None:
     help="Distinguishes gates (default: the artifact's name).",
 )  # fmt: skip
 @click.option(
+    "--comment-digest", default="", envvar="FAIRGATE_COMMENT_DIGEST",
+    help="What the gate's step says of the comment that it wrote.",
+)  # fmt: skip
+@click.option(
     "--pr-number", default="", envvar="FAIRGATE_PR_NUMBER",
     help="Pull request, where the event does not name one.",
 )  # fmt: skip
 @click.option("--github-token", default="", envvar="FAIRGATE_GITHUB_TOKEN", help="May write.")
-def comment(artifact: str, comment_key: str, pr_number: str, github_token: str) -> int:
+def comment(
+    artifact: str, comment_key: str, comment_digest: str, pr_number: str, github_token: str
+) -> int:
     """Comment on the pull request what the gate's job has left in an artifact.
 
     A job of its own does this, for the gate's runs files of the pull request and so has no token
@@ -52,10 +58,11 @@ def comment(artifact: str, comment_key: str, pr_number: str, github_token: str) 
         if api is None:
             raise UsageError("there is no `github-token` to comment with; give the step one")
         event = read_event(environment, int(pr_number) if pr_number else None)
-        report = comment_foreign_report
+        given = api, roots, artifact, comment_key
         if event.name != "workflow_run" or not event.is_fork:
-            event, report = resolved(event, api), comment_own_report
-        url, reason = report(event, api, roots, artifact, comment_key)
+            url, reason = comment_own_report(resolved(event, api), *given, comment_digest)
+        else:
+            url, reason = comment_foreign_report(event, *given)
     click.echo(f"fairgate: {url or 'no comment'}: {reason or 'up to date'}")
     write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
     return ExitCode.PASS
@@ -80,6 +87,8 @@ def run(shard: str, **options: str) -> int:
         account.is_gate = not shard  # a part that fails is missing for the step that decides
         inputs = read_inputs(options, account.environment)
         account.place = place_of(inputs)
+        if account.is_gate:
+            empty_report_dir(inputs, account)
         os.chdir(inputs.root)
         if shard and inputs.answers:
             raise UsageError(

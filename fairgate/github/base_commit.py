@@ -65,6 +65,11 @@ class Clone:
             repository = None
         self._repository = repository
 
+    @property
+    def top(self) -> Path:
+        """Return the folder that has the `.git`; where there is none, the folder itself."""
+        return self._root if self._repository is None else self._repository.top
+
     @cached_property
     def prefix(self) -> str:
         """Return where the folder is in its repository: nothing, or `services/shop/`.
@@ -129,8 +134,7 @@ class Clone:
 
     def inner(self, path: str) -> Clone:
         """Return the clone of a submodule: what is asked of it by a commit's name is its own."""
-        top = self._repository.top if self._repository is not None else self._root
-        return Clone(top / path)
+        return Clone(self.top / path)
 
     def _git(self, *arguments: str) -> bytes | None:
         return self._repository.ask(*arguments) if self._repository is not None else None
@@ -175,6 +179,11 @@ class BaseCommit:
     def prefix(self) -> str:
         """Return where the folder is in its repository: nothing, or `services/shop/`."""
         return self._clone.prefix
+
+    @property
+    def top(self) -> Path:
+        """Return the folder of the checkout."""
+        return self._clone.top
 
     def read(self, path: str) -> bytes | None:
         """Return a file's bytes by its path from the folder, None where there is none."""

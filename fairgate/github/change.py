@@ -18,7 +18,7 @@ from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
 from fairgate.gate.composition import Composition, FinishedRun
-from fairgate.gate.loaded_policy import load_policy_text, refuse_ended
+from fairgate.gate.loaded_policy import TooManyCasesError, load_policy_text, refuse_ended
 from fairgate.gate.rules import standard_gates
 from fairgate.github.accesses import introduced_accesses, new_accesses
 from fairgate.github.allowed_change import INPUT
@@ -40,6 +40,8 @@ from fairgate.systems.budget import allow_as_much_again
 from fairgate.systems.catalogue import kind_of, policy_parts
 
 DecidedBy = Literal["checkout", "base", "proposed"]
+_MOST_PROPOSED, _TIMES_PROPOSED = 100_000, 10
+"""Cases that a change may propose, or so many times the base's where that is more."""
 E = TypeVar("E")
 """What becomes of a side: the gate's result by it, or a part of its questions that is asked."""
 
@@ -116,7 +118,7 @@ class ChangeGate(Generic[E]):
         raw, quoted_path = base.read(self._policy), quoted(self._policy)
         self._earlier = self._policy
         self._compare_with(base, raw)
-        proposed = self._proposed()
+        proposed = self._proposed(base, raw)
         # A proposed file that no base commit could give.
         paths = [self._policy]
         if proposed is not None:
@@ -133,7 +135,7 @@ class ChangeGate(Generic[E]):
             if earlier is not None:
                 self._earlier, raw = earlier, base.read(earlier)
                 self._compare_with(base, raw)
-                proposed = self._proposed()
+                proposed = self._proposed(base, raw)
                 renames = [f"This change renames {quoted(earlier)}, whose rules decide."]
         written = None if raw is None else self._policy_in(raw)
         if proposed is not None:
@@ -297,17 +299,37 @@ class ChangeGate(Generic[E]):
                 f"that the owner of the base branch merges{_also_looser(policy, proposed)}"
             ) from error
 
-    def _proposed(self) -> Side | None:
-        """Return the side of the files that are checked out; what has ended is not asked yet."""
-        raw = self._checkout.read(self._policy)
-        return None if raw is None else self._loaded(raw, self._checkout, self._runtime)
+    def _proposed(self, base: BaseCommit | None = None, then: bytes | None = None) -> Side | None:
+        """Return the side of the files that are checked out; what has ended is not asked yet.
 
-    def _loaded(self, raw: bytes, files: BaseCommit | Checkout, runtime: Runtime) -> Side:
+        Beside the base's policy, `then`, it may plan some times as many cases: nobody has agreed
+        to more. Raises UsageError before any of them is made.
+        """
+        raw = self._checkout.read(self._policy)
+        if raw is None or base is None or then is None:
+            return None if raw is None else self._loaded(raw, self._checkout, self._runtime)
+        try:
+            return self._loaded(raw, self._checkout, self._runtime, _MOST_PROPOSED)
+        except TooManyCasesError as error:
+            planned = len(self._base_side(base, then, None)[0].loaded.plan.cases)
+            most = max(_MOST_PROPOSED, _TIMES_PROPOSED * planned)
+            if error.planned > most:
+                why = f"a change may propose beside the base's {planned:,}"
+                raise TooManyCasesError(error.planned, most, why) from error
+        return self._loaded(raw, self._checkout, self._runtime, most)
+
+    def _loaded(
+        self,
+        raw: bytes,
+        files: BaseCommit | Checkout,
+        runtime: Runtime,
+        most: int | None = None,
+    ) -> Side:
         text = decode_yaml(raw, harmless(self._policy))
         written = self._policy_in(raw)
         if written is not None and written.compares_with_base:
             runtime = self._with_base(runtime)
-        loaded = load_policy_text(text, self._policy, runtime, asks_ends=False)
+        loaded = load_policy_text(text, self._policy, runtime, asks_ends=False, most=most)
         name = loaded.policy.name
 
         def kept(reference: Reference) -> tuple[Baseline | None, str]:

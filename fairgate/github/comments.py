@@ -7,6 +7,7 @@ and names, which are checked and escaped. Nothing in here can change a verdict.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,7 +29,8 @@ from fairgate.github.event import (
     pulls_of,
 )
 from fairgate.github.report import no_verdict_comment
-from fairgate.io.durable import write_text
+from fairgate.io.durable import add_part, is_part
+from fairgate.io.git import writable
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.parity import question_of
 from fairgate.reports import figures
@@ -254,14 +256,22 @@ def _id_of(comment: object) -> int:
     return number
 
 
-def write_comment(folder: Path, text: str, *, create: bool) -> None:
-    """Write the comment, without its marker, for the job that posts it."""
-    report = GateComment(version=1, create=create, text=text)
-    write_text(folder / COMMENT, report.model_dump_json(), option="report-dir")
+def write_comment(folder: Path, text: str, *, create: bool) -> str:
+    """Write the comment, without its marker, for the job that posts it; return its SHA-256."""
+    report = GateComment(version=1, create=create, text=text).model_dump_json()
+    add_part(folder, COMMENT, report, option="report-dir")
+    return hashlib.sha256(report.encode()).hexdigest()
 
 
 def read_comment(folder: Path) -> GateComment:
-    """Read the comment in the folder of a run. Raises DataError where it is no comment."""
+    """Read the comment in the folder of a run.
+
+    Raises DataError where it is no comment, or not the one that the run wrote, and UsageError
+    where a commit could have put it there.
+    """
+    writable(folder, "RUN")
+    if not is_part(folder / COMMENT):
+        raise DataError(f"{folder / COMMENT}: is not what the run wrote; run the gate again")
     try:
         with (folder / COMMENT).open("rb") as file:
             return GateComment.model_validate_json(file.read(_MOST_BYTES))
@@ -270,22 +280,27 @@ def read_comment(folder: Path) -> GateComment:
 
 
 def comment_own_report(
-    event: Event, api: GitHubApi, roots: Roots, artifact: str, key: str
+    event: Event, api: GitHubApi, roots: Roots, artifact: str, key: str, sha256: str = ""
 ) -> tuple[str, str]:
     """Put what this run's gate has left on the pull request; return its address, or why not.
 
-    Where the gate left nothing that can be read, the comment says that there is no verdict: an
-    earlier one must not stand as if it were this run's. Raises ApiError, UsageError.
+    `sha256` is what the gate's step says of the file that it wrote: no other is posted. Where the
+    gate left nothing that can be read, the comment says that there is no verdict: an earlier one
+    must not stand as if it were this run's. Raises ApiError, UsageError.
     """
     reason = no_comment(event)
     if reason or event.number is None:
         return "", reason
     url = run_url(event, roots)
+    report, why = None, ""
     try:
-        members = artifact_files(api, event.repository, event.run_id, artifact, COMMENT)
-        report = GateComment.model_validate_json(members[COMMENT])
+        content = artifact_files(api, event.repository, event.run_id, artifact, COMMENT)[COMMENT]
+        report = GateComment.model_validate_json(content)
+        if hashlib.sha256(content).hexdigest() != sha256:
+            why = f"{COMMENT} is not the one that its step names as `comment-digest`"
     except (DataError, ValidationError) as error:
         why = str(error) if isinstance(error, DataError) else f"{COMMENT} is no comment"
+    if report is None or why:
         problem = f"the gate's job has left no comment that can be read: {why}"
         report = GateComment(version=1, create=True, text=no_verdict_comment(problem, 4))
     text = report.text

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from fairgate.github.change import GatedChange, Introduction
     from fairgate.github.event import Event, Roots
     from fairgate.github.introduction import IntroductionReport
+    from fairgate.github.no_verdict import Account
     from fairgate.github.report import ChangeReport, Report, SeveralReports
     from fairgate.github.sides import Side
     from fairgate.reports.blocks import View
@@ -83,6 +84,22 @@ def _posting(environment: Mapping[str, str], token: str, number: int | None) -> 
     return Posting(event=event, roots=roots, api=api, environment=environment)
 
 
+def empty_report_dir(inputs: Inputs, account: Account) -> None:
+    """Let nothing stand where reports are expected that this step does not write.
+
+    What ends without a verdict is reported there, too.
+    """
+    from fairgate.gate.run_folder import emptied
+    from fairgate.reports.formats import known_files
+
+    if inputs.report_dir is None:
+        return
+    account.report_dir = inputs.report_dir
+    is_there = len(inputs.policies) > 1 and inputs.report_dir.is_dir()
+    inside = [path for path in inputs.report_dir.iterdir() if path.is_dir()] if is_there else []
+    emptied(inputs.report_dir, known_files(), "report-dir", inside)
+
+
 def place_of(inputs: Inputs) -> str:
     """Return where the gate's root lies in its repository: nothing, or `services/shop/`."""
     from fairgate.github.base_commit import Clone
@@ -103,6 +120,7 @@ def gate_change(
     """Judge every policy by `evaluate` and report; `finish` may still refuse before that."""
     from fairgate.github.change import Introduction
     from fairgate.github.event import other_base
+    from fairgate.github.no_verdict import leave_unjudged
     from fairgate.github.report import SeveralReports
     from fairgate.reports.formats import formats
 
@@ -116,7 +134,12 @@ def gate_change(
         explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
         judged, remarks, base = gate_policy(inputs, policy, subject, evaluate)
         if isinstance(judged, Introduction):
-            reports.append(introduced(judged, prefix, remarks))
+            report = introduced(judged, prefix, remarks)
+            reports.append(report)
+            if inputs.report_dir is not None:
+                name = judged.side.loaded.policy.name
+                folder = inputs.report_dir / name if several else inputs.report_dir
+                leave_unjudged(folder, report.unjudged, report.comment(""), list(formats()))
             continue
         if explained is not None and base is not None:
             remarks += explained.remarks(judged, base, base.commit)
@@ -131,11 +154,11 @@ def gate_change(
         reports.append(reported(judged, folder, list(formats()), about))
         if explained is not None:
             explained.write(folder)
-    report = SeveralReports(reports, branches) if several else reports[0]
+    whole = SeveralReports(reports, branches) if several else reports[0]
     finish()
     write_outputs(subject.environment.get("GITHUB_OUTPUT", ""), answers())
-    _publish(report, inputs, subject)
-    code = report.exit_code
+    _publish(whole, inputs, subject)
+    code = whole.exit_code
     return ExitCode.PASS if inputs.report_only and code in VERDICTS else code
 
 
@@ -224,15 +247,16 @@ def gate_policy(
 def _publish(report: Report | SeveralReports, inputs: Inputs, posting: Posting) -> None:
     """Report to the runner, and leave in the run's folder what the comment's job is to say."""
     from fairgate.github.comments import run_url, write_comment
+    from fairgate.github.no_verdict import NO_VERDICT
 
     event, mode, outputs = posting.event, inputs.comment, dict(report.outputs)
     if event.number is not None:
         # What was not judged has no folder of a run.
-        folder = Path(outputs["run-folder"] or inputs.scratch / "no-verdict")
+        folder = Path(outputs["run-folder"] or inputs.scratch / NO_VERDICT)
         failed = report.exit_code != 0
         create = mode == "always" or (failed if mode == "on-failure" else report.needs_attention)
         text = report.comment(run_url(event, posting.roots))
-        write_comment(folder, text, create=create)
+        outputs["comment-digest"] = write_comment(folder, text, create=create)
         outputs["run-folder"] = str(folder)
     annotations = list(report.annotations)
     if inputs.report_only and report.exit_code != 0:

@@ -29,8 +29,10 @@ from fairgate.reports.blocks import (
     command,
     strong,
 )
+from fairgate.reports.console import render_blocks as render_blocks_as_text
 from fairgate.reports.escaping import excerpt
 from fairgate.reports.figures import count
+from fairgate.reports.formats import Unjudged
 from fairgate.reports.markdown import render_blocks
 
 _NAMED, _LONGEST = 5, 200
@@ -88,6 +90,12 @@ class IntroductionReport:
             code(self.introduction.side.loaded.policy.name),
         ]
         return f"### {render_blocks([Text(lines=[title])])}\n\n{render_blocks(self.blocks)}\n"
+
+    @property
+    def unjudged(self) -> Unjudged:
+        """Return what reports say in a verdict's place."""
+        text = render_blocks_as_text(self.blocks)
+        return Unjudged(title=f"FairGate: {_TITLE}", text=text, is_error=False)
 
     def summary(self, most: int | None = None) -> str:
         """Return the job summary."""

@@ -7,11 +7,21 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fairgate.domain.errors import ExitCode, FairGateError, PolicyError, Problem
 from fairgate.github.runner import Annotation, annotation_lines, append_summary, write_outputs
+from fairgate.io.durable import write_parts
+from fairgate.io.git import link_on_the_way
+
+if TYPE_CHECKING:
+    from fairgate.reports.formats import Format, Unjudged
+
+NO_VERDICT = "no-verdict"
+"""Folder, in the runner's own, of the comment of what was not judged."""
+_LONGEST = 20_000
 
 
 @dataclass(slots=True)
@@ -24,6 +34,8 @@ class Account:
     """Where paths start at, in the repository: `services/shop/`."""
     is_gate: bool = False
     """Whether a gate was to run, and so a verdict was due."""
+    report_dir: Path | None = None
+    """Where the workflow expects reports, if it says so and nothing else stands there."""
 
 
 @contextlib.contextmanager
@@ -37,25 +49,18 @@ def accounted() -> Iterator[Account]:
     try:
         yield account
     except BaseException as error:
-        code = ExitCode.EXECUTION
-        if isinstance(error, FairGateError):
-            code = error.exit_code
-        elif isinstance(error, KeyboardInterrupt | click.Abort):
-            code = ExitCode.INTERRUPTED
-        elif isinstance(error, click.ClickException):
-            code = ExitCode.USAGE
         with contextlib.suppress(FairGateError):
-            _report_error(error, code, account)
+            _report_error(error, code_of(error), account)
         raise
 
 
 def _report_error(error: BaseException, code: ExitCode, account: Account) -> None:
     from fairgate.reports.escaping import markdown_block
+    from fairgate.reports.formats import formats
 
     environment, prefix = account.environment, account.place
 
-    is_expected = isinstance(error, FairGateError | click.ClickException)
-    text = str(error) if is_expected else f"{type(error).__name__}: {str(error)[:500]}"
+    text = _words(error)
     problems = _problems(error)
     # The runner itself shortens an absolute path; a relative one is taken from the repository.
     annotations = [
@@ -74,22 +79,32 @@ def _report_error(error: BaseException, code: ExitCode, account: Account) -> Non
         click.echo(line)
     outputs = {"outcome": "error", "exit-code": str(int(code)), "violations": "", "regressions": ""}
     write_outputs(environment.get("GITHUB_OUTPUT", ""), outputs)
-    block = markdown_block(text[:20_000])
+    block = markdown_block(text[:_LONGEST])
     summary = f"### FairGate: no verdict (exit code {int(code)})\n\n{block}\n"
     append_summary(environment.get("GITHUB_STEP_SUMMARY", ""), summary)
     scratch = environment.get("RUNNER_TEMP")
     if account.is_gate and code is not ExitCode.INTERRUPTED and scratch:
-        folder = leave_no_verdict(error, code, Path(scratch) / "fairgate")
-        write_outputs(environment.get("GITHUB_OUTPUT", ""), {"run-folder": str(folder)})
+        folder = Path(scratch) / "fairgate" / NO_VERDICT
+        written = leave_no_verdict(error, code, folder)
+        if account.report_dir is not None:
+            with contextlib.suppress(FairGateError):
+                leave_no_verdict(error, code, account.report_dir, list(formats()))
+        write_outputs(
+            environment.get("GITHUB_OUTPUT", ""),
+            {"run-folder": str(folder), "comment-digest": written},
+        )
 
 
 def _problems(error: BaseException) -> Sequence[Problem]:
     """Return the problems, each with its place if it has one."""
     if isinstance(error, PolicyError) and error.problems:
         return error.problems
+    return [Problem("", 0, 0, _words(error))]
+
+
+def _words(error: BaseException) -> str:
     is_ours = isinstance(error, FairGateError | click.ClickException)
-    text = str(error) if is_ours else f"{type(error).__name__}: {str(error)[:500]}"
-    return [Problem("", 0, 0, text)]
+    return str(error) if is_ours else f"{type(error).__name__}: {str(error)[:500]}"
 
 
 def no_verdict(error: BaseException, code: ExitCode) -> str:
@@ -103,10 +118,40 @@ def no_verdict(error: BaseException, code: ExitCode) -> str:
     return no_verdict_comment(str(first) if first.path else first.message, int(code))
 
 
-def leave_no_verdict(error: BaseException, code: ExitCode, scratch: Path) -> Path:
-    """Leave that comment for the job that posts it; return its folder."""
+def leave_no_verdict(
+    error: BaseException, code: ExitCode, folder: Path, written: Sequence[Format] = ()
+) -> str:
+    """Leave that comment in a folder for the job that posts it, and the error as reports.
+
+    Returns the comment's SHA-256.
+    """
+    from fairgate.reports.formats import Unjudged
+
+    title = f"FairGate: no verdict (exit code {int(code)})"
+    unjudged = Unjudged(title=title, text=_words(error)[:_LONGEST], is_error=True)
+    return leave_unjudged(folder, unjudged, no_verdict(error, code), written)
+
+
+def leave_unjudged(
+    folder: Path, unjudged: Unjudged, comment: str, written: Sequence[Format]
+) -> str:
+    """Write the reports and the comment of what was not judged, but through no link.
+
+    Returns the comment's SHA-256; nothing where nothing is written.
+    """
     from fairgate.github.comments import write_comment
 
-    folder = scratch / "no-verdict"
-    write_comment(folder, no_verdict(error, code), create=True)
-    return folder
+    if link_on_the_way(folder):
+        return ""
+    texts = {form.file: form.unjudged(unjudged) for form in written if form.unjudged}
+    write_parts(folder, {name: [text] for name, text in texts.items()}, option="report-dir")
+    return write_comment(folder, comment, create=True)
+
+
+def code_of(error: BaseException) -> ExitCode:
+    """Return the exit code that an error ends with."""
+    if isinstance(error, FairGateError):
+        return error.exit_code
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return ExitCode.INTERRUPTED
+    return ExitCode.USAGE if isinstance(error, click.ClickException) else ExitCode.EXECUTION

@@ -127,8 +127,6 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         problems.append(f"policy names {listed(twice, last='and')} twice")
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
-    if reports is not None and reports.is_relative_to(workspace):
-        problems += _leads_elsewhere(reports, workspace, "report-dir")
     # Answers, indexes, models and git's own settings: a change could bring them along.
     stores = {"cache-dir": options["cache_dir"], **{k: environment.get(k, "") for k in _BELIEVED}}
     problems += [
@@ -252,23 +250,19 @@ def _inside(folder: Path, name: str, option: str, problems: list[str]) -> Path:
 def written_folder(folder: Path, inputs: Inputs) -> Path:
     """Return a folder of the action's, when it is about to be written.
 
-    Raises UsageError where a link could lead out of the workspace or the runner's folder.
+    Raises UsageError where a link that code of the change has made could lead out of the workspace
+    or the runner's folder.
     """
     within = inputs.workspace if inputs.report_dir else inputs.scratch.parent
-    problem = next(_leads_elsewhere(folder, within, "report-dir"), None)
-    if problem is not None:
-        raise UsageError(f"{problem}; remove the link, or name another folder")
-    return folder
-
-
-def _leads_elsewhere(folder: Path, within: Path, option: str) -> Iterator[str]:
-    """Yield which link a change, or another job, has put on the way to a folder or into it."""
     on_the_way = (parent for parent in (folder, *folder.parents) if within in parent.parents)
     inside = folder.iterdir() if folder.is_dir() else ()
     link = next((candidate for candidate in (*on_the_way, *inside) if candidate.is_symlink()), None)
     if link is not None:
-        link_name = quoted(link.relative_to(within).as_posix())
-        yield f"{option} leads to {link_name}, which is a link; files are written through none"
+        raise UsageError(
+            f"report-dir leads to {quoted(link.relative_to(within).as_posix())}, which is a link; "
+            "files are written through none; remove the link, or name another folder"
+        )
+    return folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,6 +153,18 @@ def write_parts(folder: Path, files: Mapping[str, Iterable[str]], *, option: str
         raise StoreError.of_os_error(error, path=folder, option=option) from error
 
 
+def add_part(folder: Path, name: str, text: str, *, option: str = "--out") -> None:
+    """Write a file of a folder beside those that were written together, if there are any."""
+    try:
+        parts = read_json_object(folder / PARTS).get("parts")
+    except DataError:
+        parts = None
+    write_text(folder / name, text, option=option)
+    whole = {**(parts if isinstance(parts, dict) else {}), name: _sha256(folder, name)}
+    record = {"schema_version": 1, "parts": whole}
+    write_text(folder / PARTS, json.dumps(record, indent=1) + "\n", option=option)
+
+
 def _staged(path: Path, pieces: Iterable[str]) -> str:
     """Write a new file; return its SHA-256."""
     with _new_file(path) as file:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import harmless, quoted
 
 _SECONDS = 120
 FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -36,6 +36,7 @@ _MOVING = frozenset(
 )  # fmt: skip
 """Variables that would lead git to other objects than the repository's own."""
 _ENVIRONMENT = {
+    "GIT_GRAFT_FILE": os.devnull,
     "GIT_ASKPASS": "",  # also keeps `core.askPass` from being started
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -151,7 +152,7 @@ class Repository:
         """
         entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
         absolute = (entry for entry in entries if Path(entry).is_absolute())
-        outside = (e for e in absolute if not Path(e).resolve().is_relative_to(self.top))
+        outside = (e for e in absolute if not Path(os.path.realpath(e)).is_relative_to(self.top))
         return os.pathsep.join(outside)
 
 
@@ -162,7 +163,7 @@ def repository_of(folder: Path) -> Repository | None:
     `/tmp/.git`: None then too. In a container the checkout is another user's, as a whole.
     """
     try:
-        here = folder.resolve()
+        here = Path(os.path.realpath(folder))
         checkout = next(
             (top for top in (here, *here.parents) if os.path.lexists(top / ".git")), None
         )
@@ -189,12 +190,17 @@ def tracked_below(path: Path) -> list[str]:
     """
     name = Path(os.path.normpath(path.absolute()))
     nearest = next((folder for folder in name.parents if folder.is_dir()), name)
-    repository = repository_of(nearest)
-    if repository is None:
-        return []
-    inside = Path(os.path.relpath(nearest.resolve() / name.relative_to(nearest), repository.top))
-    listed = repository.ask("ls-files", "-z", "--", f":(top,literal,icase){inside.as_posix()}")
+    listed: bytes | None = b""
+    if (repository := repository_of(nearest)) is not None:
+        inside = os.path.relpath(
+            Path(os.path.realpath(nearest)) / name.relative_to(nearest), repository.top
+        )
+        listed = repository.ask("ls-files", "-z", "--", f":(top,literal,icase){inside}")
+    if listed == b"" and os.path.lexists(name / ".git"):  # the top of a checkout
+        repository = repository_of(name)
+        listed = b"" if repository is None else repository.ask("ls-files", "-z")
     if listed is None:
+        assert repository is not None  # noqa: S101 (it was asked)
         raise UsageError(
             f"git cannot determine whether {quoted(str(path))} is part of the checkout in "
             f"{quoted(str(repository.top))}; put git on the PATH, or name a folder outside of it"
@@ -214,6 +220,41 @@ def is_tracked(file: Path, here: Path) -> bool:
     return bool(repository.ask("ls-files", "-z", "--", f":(top,literal){inside}"))
 
 
+def writable(folder: Path, option: str) -> Path:
+    """Return a folder that is about to be written or emptied, or whose content is believed.
+
+    Raises UsageError where a commit could have put it there, or lead elsewhere: where a link of a
+    checkout is on the way, or git tracks the folder or a file in it. Both names count where a link
+    outside of every checkout leads into one.
+    """
+    if link := link_on_the_way(folder):
+        raise UsageError(
+            f"{option} leads over {quoted(os.path.relpath(link))}, a link in the checkout, and "
+            "nothing is written or believed through one; remove it, or name another folder"
+        )
+    for name in dict.fromkeys((folder.absolute(), Path(os.path.realpath(folder)))):
+        if tracked := tracked_below(name):
+            raise UsageError(
+                f"{option} is {quoted(str(folder))}, which is part of the checkout: git tracks "
+                f"{quoted(tracked[0])} ({len(tracked):,} in all), and what stands where a run "
+                "writes is believed or shown, whoever put it there. Take it out of version control "
+                f"(`git rm -r --cached -- {harmless(tracked[0])}`, and a line in .gitignore), or "
+                "name another folder"
+            )
+    return folder
+
+
+def link_on_the_way(path: Path) -> Path | None:
+    """Return the first link of a checkout on the way to a path, itself included."""
+    whole = Path(os.path.normpath(path.absolute()))
+    is_inside = False
+    for part in (*reversed(whole.parents), whole):
+        if is_inside and part.is_symlink():
+            return part
+        is_inside = is_inside or os.path.lexists(part / ".git")
+    return None
+
+
 def keep_out_of_git(folder: Path) -> None:
     """Make the folder, and a `.gitignore` of everything in it where it is new or is our cache.
 
@@ -226,6 +267,12 @@ def keep_out_of_git(folder: Path) -> None:
             # Never through a link: a checkout could have one that leads out of it.
             with (folder / ".gitignore").open("x", encoding="utf-8") as file:
                 file.write(_EVERYTHING)
+
+
+def prepared(folder: Path, option: str) -> Path:
+    """Return a folder that may be written, kept out of version control; see `writable`."""
+    keep_output_out_of_git(writable(folder, option))
+    return folder
 
 
 def keep_output_out_of_git(output: Path) -> None:

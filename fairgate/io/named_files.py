@@ -7,6 +7,7 @@ Nothing is fetched when HF_HUB_OFFLINE is set, and no error holds a token.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Callable, Iterator
 from importlib import resources
@@ -72,7 +73,7 @@ def existing(
 ) -> Path:
     """Return the path of something of the user's that exists. Raises DataError."""
     try:
-        path = (root / name).resolve()
+        path = Path(os.path.realpath(root / name))
         is_there = path.exists()
     except (OSError, ValueError):
         path, is_there = root, False

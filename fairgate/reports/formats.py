@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from html import escape
 from itertools import chain
 
 from fairgate.domain.catalogue import FEATURES, Catalogue, at
@@ -25,6 +26,7 @@ from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports import material
 from fairgate.reports.blocks import View
+from fairgate.reports.escaping import markdown, markdown_block, plain
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
 from fairgate.reports.sections.case_browser import BIAS_WORDS
@@ -46,6 +48,28 @@ _MOST_HELD = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unjudged:
+    """What is reported in a verdict's place: an error, or a policy that is only introduced."""
+
+    title: str
+    text: str
+    """Plain."""
+    is_error: bool
+
+
+def _unjudged_markdown(unjudged: Unjudged) -> str:
+    return f"# {markdown(unjudged.title)}\n\n{markdown_block(unjudged.text)}\n"
+
+
+def _unjudged_html(unjudged: Unjudged) -> str:
+    title, text = (escape(plain(part)) for part in (unjudged.title, unjudged.text))
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        f"<h1>{title}</h1>\n<pre>{text}</pre>\n</html>\n"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """One way to write a run down."""
 
@@ -62,6 +86,8 @@ class Format:
     """Whether a run writes it where nobody names formats."""
     is_needed: bool = False
     """Whether later commands read it, so that every run writes it."""
+    unjudged: Callable[[Unjudged], str] | None = None
+    """The text in a verdict's place; None: there is no file then."""
 
 
 def render_run_record(result: GateResult) -> str:
@@ -311,6 +337,7 @@ FORMATS: Catalogue[Format] = Catalogue(
             shown_as="report",
             output="report-md",
             is_default=True,
+            unjudged=_unjudged_markdown,
         ),
         Format(
             id="html",
@@ -319,6 +346,7 @@ FORMATS: Catalogue[Format] = Catalogue(
             shown_as="page",
             output="report-html",
             is_default=True,
+            unjudged=_unjudged_html,
         ),
         Format(
             id="json",

@@ -76,6 +76,12 @@ class PythonAsked(Strict):
 
     def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> CallApplication:
         """Return the application, not imported yet. Raises UsageError where nobody allowed it."""
+        if resources.runtime.confined and resources.runtime.tested is not None:
+            raise UsageError(
+                f"the policy's system calls {quoted(self.call)} in the process that judges, where "
+                "code of a change could decide: on pull requests ask it by `command`, `http` or "
+                "`serve`"
+            )
         if not resources.runtime.allow_python:
             raise UsageError(
                 f"the policy's system calls {quoted(self.call)}, which runs with all your rights; "

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairgate.domain.cases import Case
-from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Runtime, Team
 from fairgate.domain.schema import Role
-from fairgate.domain.wording import harmless, quoted
-from fairgate.io.git import keep_out_of_git, tracked_below
+from fairgate.io.git import keep_out_of_git, writable
 from fairgate.systems.execute import NoStore
 from fairgate.systems.models import (
     EmbedderPolicy,
@@ -120,9 +118,7 @@ class Resources:
 
         What is in it is believed: a committed one would decide what a run finds.
         """
-        folder = self.runtime.cache
-        if folder.exists():
-            refuse_committed(folder)
+        folder = writable(self.runtime.cache, "--cache")
         keep_out_of_git(folder)
         return folder
 
@@ -250,19 +246,3 @@ class Resources:
         if note := unproved(name, path):
             self.collect([note])
         return path
-
-
-def refuse_committed(cache: Path) -> None:
-    """Raise UsageError where git tracks a cache, or a part of it: its author answers for the model.
-
-    Both names count: a link may be what was committed, or what it leads to.
-    """
-    for folder in dict.fromkeys((cache.absolute(), cache.resolve())):
-        if tracked := tracked_below(folder):
-            raise UsageError(
-                f"the cache {quoted(str(cache))} is part of the checkout: git tracks "
-                f"{quoted(tracked[0])} ({len(tracked):,} in all), and a run believes the answers, "
-                "indexes and models in its cache, whoever put them there. Take them out of version "
-                f"control (`git rm -r --cached -- {harmless(tracked[0])}`, and a line in "
-                ".gitignore), or name another folder with --cache"
-            )

@@ -104,6 +104,15 @@ MACHINE = ("batch_size", "threads", "device")
 """Parameters about how models run."""
 
 
+def import_relations(version: Callable[[Path], Path] = lambda path: path) -> None:
+    """Import the files that `--relations` names, in a version of them, until the command ends."""
+    context = click.get_current_context().find_root()
+    for path in context.params["relations"]:
+        from fairgate.relations.relation_files import own_relations
+
+        context.with_resource(own_relations(version(path)))
+
+
 def given_options() -> dict[str, str]:
     """Return the options that stand on the command line, by the parameter that each one sets."""
     context = click.get_current_context()

@@ -95,7 +95,8 @@ class Job:
         code = self.command("run", name, payload, **more)
         said, outputs = (self.out, self.err, self.summary), self.outputs
         self.upload(outputs, name, payload, **more)
-        self.commented = self.command("comment", name, payload, **{**more, **ARTIFACT})
+        told = {**ARTIFACT, "FAIRGATE_COMMENT_DIGEST": outputs.get("comment-digest", "")}
+        self.commented = self.command("comment", name, payload, **{**more, **told})
         self.outputs = {**outputs, "comment-url": self.outputs.get("comment-url", "")}
         self.comment_out = self.out + self.err
         self.out, self.err, self.summary = said
@@ -205,9 +206,9 @@ class Steps:
         done.outputs["comment-url"] = ""
         if "shard" not in inputs:
             self.job.upload(done.outputs, name, payload, **environment)
-            said = self._one(
-                self.comment, name, payload, {"artifact": "fairgate-small"}, environment
-            )
+            sha256 = done.outputs.get("comment-digest", "")
+            given = {"artifact": "fairgate-small", "comment-digest": sha256}
+            said = self._one(self.comment, name, payload, given, environment)
             done.outputs["comment-url"] = said.outputs["comment-url"]
             done.commented = said
         return done

@@ -104,6 +104,31 @@ def test_every_name_of_a_commit_that_git_has(history, call):
     assert not wrong
 
 
+@pytest.mark.parametrize("way", ["grafts", "grafts by a variable", "replaced", "shallow"])
+def test_nothing_but_the_commit_says_what_comes_before_it(
+    history, call, tmp_path, way, monkeypatch
+):
+    loose = history.proposes(broken, {GATE: LOOSE})
+    head = history.proposes(broken)
+    start = history.git("rev-parse", "main")
+    (history.root / ".git" / "info").mkdir(exist_ok=True)
+    if way == "grafts":
+        history.write(".git/info/grafts", f"{head} {loose}\n")
+    elif way == "grafts by a variable":
+        history.write(".git/own", f"{head} {loose}\n")
+        monkeypatch.setenv("GIT_GRAFT_FILE", str(history.root / ".git" / "own"))
+    elif way == "replaced":
+        tree = history.git("rev-parse", f"{head}^{{tree}}")
+        history.git("replace", head, history.git("commit-tree", tree, "-p", loose, "-m", "x"))
+    else:
+        history.write(".git/shallow", f"{head}\n")
+    for name in ("topic~1", "HEAD^"):
+        code = against(call, name)
+        assert code == (2 if way == "shallow" else 1), (name, call.out, call.err)
+        assert way == "shallow" or start[:12] in call.out
+        assert rehearse(call, "--base", name) in (1, 2)
+
+
 def test_no_tag_takes_the_place_of_a_branch(history, call):
     """Who may push a tag must not choose the rules."""
     loose = history.proposes(broken, {GATE: LOOSE})
@@ -387,6 +412,7 @@ def test_nothing_is_written_through_a_link_or_believed_that_a_change_brings(
         assert against(call, "main", *options) == 2, name
         assert name in call.err
         assert not list(elsewhere.iterdir())
+        shutil.rmtree(history.root / "out", ignore_errors=True)  # the error's, in the link's place
     history.proposes(broken, {".fairgate/store.sqlite": "answers of my own"})
     history.git("add", "-f", ".fairgate/store.sqlite")
     history.commit()

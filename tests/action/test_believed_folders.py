@@ -90,7 +90,7 @@ def test_a_cache_behind_a_committed_link_is_refused(project, forged, capsys):
     git("rm", "-q", "--cached", ".fairgate")
     git("add", "-f", "data")
     assert main(["run", "policy.yaml", "--quiet"]) == 2
-    assert "git tracks 'data/store.sqlite'" in capsys.readouterr().err
+    assert "'.fairgate', a link in the checkout" in capsys.readouterr().err
 
 
 def test_a_cache_in_a_committed_submodule_is_refused(project, forged, tmp_path):

@@ -106,16 +106,20 @@ def test_an_introduced_policy_asks_nobody(history, job, endpoint, key):
     assert endpoint.seen == []
 
 
-def test_a_proposal_of_too_many_cases_is_refused_before_it_is_planned(history, job, monkeypatch):
+def test_an_introduction_of_too_many_cases_is_refused_before_it_is_planned(
+    history, job, monkeypatch
+):
+    """Beside a policy of the base: test_size_of_a_proposal."""
     history.branch()
     terms = "".join(f"  - {{term: t{i}, noun_phrase: A t{i} person}}\n" for i in range(60))
     history.write("terms.yaml", f"id: many\nterms:\n{terms}")
-    history.write("policies/small.yaml", POLICY.replace("gender]", "gender, terms.yaml]"))
+    text = POLICY.replace("gender]", "gender, terms.yaml]").replace("name: small", "name: new")
+    history.write("policies/new.yaml", text)
     history.commit()
     monkeypatch.setattr("fairgate.gate.loaded_policy.MOST_CASES", 800)
     planned = []
     monkeypatch.setattr("fairgate.suites.metamorphic.suite.build_plan", planned.append)
-    assert job.pull(history) == 2
+    assert job.pull(history, FAIRGATE_POLICY="policies/new.yaml") == 2
     assert planned == []
     assert "cases" in job.out
     assert "`limit`" in job.out

@@ -1,5 +1,7 @@
 """A run that ends without a verdict: no earlier green comment stands as if it were this run's."""
 
+import hashlib
+
 import pytest
 from action import payloads
 from action.fake_github import READ_ONLY, known_run
@@ -164,13 +166,38 @@ def test_where_the_gate_s_job_left_no_comment_no_earlier_verdict_stands(job, gre
         job.hub.runs[run] = known_run(head_sha=head)
         if content is not None:
             job.hub.upload(run, head, content, name="fairgate-small", member="comment.json")
-        given = {"GITHUB_RUN_ID": str(run), "FAIRGATE_ARTIFACT": "fairgate-small"}
+        given = {
+            "GITHUB_RUN_ID": str(run), "FAIRGATE_ARTIFACT": "fairgate-small",
+            "FAIRGATE_COMMENT_DIGEST": hashlib.sha256(content or b"").hexdigest(),
+        }  # fmt: skip
         assert job.command("comment", "pull_request", event, **given) == 0, job.err
         (comment,) = job.hub.ours(7)
         if "no verdict" not in comment["body"] or f"/actions/runs/{run})" not in comment["body"]:
             stands.append(content and content[:60])
         comment["body"] = comment["body"].partition("\n")[0] + "\nnothing changed"
     assert stands == []
+
+
+@pytest.mark.parametrize("named", ["another", "none"])
+def test_no_comment_is_posted_but_the_one_that_the_gates_step_names(job, green, named):
+    green.commit()
+    assert job.pull(green, FAIRGATE_COMMENT="always", GITHUB_RUN_ID="502") == 0
+    (comment,) = job.hub.ours(7)
+    assert "no verdict" not in comment["body"]
+    sha256 = job.outputs["comment-digest"]
+    head, base = green.git("rev-parse", "HEAD^2"), green.git("rev-parse", "main")
+    event = payloads.on_pull_request(7, head, base)
+    content = b'{"version":1,"create":true,"text":"all is FORGED"}'
+    job.hub.upload(502, head, content, name="fairgate-small", member="comment.json")
+    given = {
+        "FAIRGATE_ARTIFACT": "fairgate-small",
+        "GITHUB_RUN_ID": "502",
+        "FAIRGATE_COMMENT_DIGEST": sha256 if named == "another" else "",
+    }
+    assert job.command("comment", "pull_request", event, **given) == 0, job.err
+    (comment,) = job.hub.ours(7)
+    assert "FORGED" not in comment["body"]
+    assert "no verdict" in comment["body"]
 
 
 def test_no_name_of_a_head_chooses_the_comment(job, green):

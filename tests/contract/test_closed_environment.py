@@ -18,10 +18,18 @@ POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.getuid()
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
 GATE = """\
 import subprocess, sys
+import fairgate.cli
+from fairgate.__main__ import main
 from fairgate.io.machine import program_environment
-given = program_environment([])
-print(subprocess.run([sys.executable, "-I", sys.argv[-1]], env=given, capture_output=True, text=True).stdout)
+def command_line(_):
+    command, given = [sys.executable, "-I", sys.argv[-1]], program_environment([])
+    done = subprocess.run(command, env=given, capture_output=True, text=True)
+    print(done.stdout, flush=True)
+    return 0
+fairgate.cli.main = command_line
+sys.exit(main())
 """
+"""As the action's: below the process that writes the exit status."""
 PROGRAM = f"""\
 import os
 pid, seen = os.getpid(), 0

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from functional.conftest import Workspace
@@ -136,3 +137,62 @@ sys.exit(main([]))
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stderr) == (130, said)
+
+
+SLOW = """\
+import os, signal, time
+os.write(2, b'asked')
+def ask(query):
+    time.sleep({seconds})
+    return "positive"
+"""
+
+
+def slow(folder, seconds):
+    """Write a policy whose system takes its time; return the command that runs it."""
+    (folder / "slow.py").write_text(SLOW.format(seconds=seconds))
+    text = (folder / "policy.yaml").read_text()
+    (folder / "slow.yaml").write_text(
+        text.replace("{recorded: answers.jsonl}", "{python: 'slow:ask'}")
+    )
+    return [
+        "run", "slow.yaml", "--allow-python", "--quiet", "--baseline", "none", "--out", "slow",
+    ]  # fmt: skip
+
+
+def children(process):
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_nothing_goes_on_where_the_process_is_ended_that_was_started(folder, sent):
+    process = started(folder, slow(folder, 60))
+    said = b""
+    while not said.endswith(b"asked"):
+        said += process.stderr.read(1)
+    (child,) = children(process)
+    process.send_signal(sent)
+    assert process.communicate(timeout=60)[1] == b""  # to its end: nobody else holds it
+    assert process.returncode == -sent
+    assert not Path(f"/proc/{child}/fd/0").exists()
+
+
+def test_a_terminal_s_interrupt_comes_once(folder):
+    """A terminal sends it to both processes; forwarded again it would be the one that never waits."""
+    command = slow(folder, 60)
+    pid, terminal = os.forkpty()
+    if pid == 0:
+        os.chdir(folder)
+        os.environ["FAIRGATE_CACHE"] = str(folder / "cache")
+        os.execv(sys.executable, [sys.executable, "-c", START, *command])  # noqa: S606
+    said = b""
+    while b"asked" not in said:
+        said += os.read(terminal, 1000)
+    os.write(terminal, b"\x03")
+    try:
+        while more := os.read(terminal, 1000):
+            said += more
+    except OSError:  # the terminal's other end is closed
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 130
+    assert b"interrupted; what is stored is kept" in said, said

@@ -24,6 +24,7 @@ from fairgate.features.blame.factors import (
     rule_name,
 )
 from fairgate.features.blame.mixed_corpus import ChangedDocument
+from fairgate.io.git import writable
 from fairgate.reports.escaping import plain, short_name
 from fairgate.reports.figures import count, points, signed, signed_interval, value
 from fairgate.terminal import options as shared
@@ -226,7 +227,7 @@ def blame(base: str, head: str, **options: Any) -> int:
     runtime = shared.runtime_of(options, confined=options["confined"])
     progress = progress_for(quiet=options["quiet"])
     if options["run"] is not None:
-        check_run(options["run"])
+        check_run(writable(options["run"], "--run"))
     with blaming(base, head, options["policy"], runtime, options["budget"], progress) as crossed:
         if not options["quiet"]:
             say(f"fairgate: blame: {crossed.announcement}")

@@ -10,7 +10,7 @@ import contextlib
 import copy
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fairgate.domain.errors import ExitCode, UsageError
+from fairgate.domain.errors import ExitCode, FairGateError, UsageError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import quoted
+from fairgate.io.git import writable
 from fairgate.terminal import options as shared
 from fairgate.terminal.output import VERDICTS, has_colour, open_report, progress_for
 
@@ -35,6 +36,8 @@ _OF_THE_BASE = {
     "shard": "--shard asks a part of a run, and --base judges a whole one",
     "after": "--after is for a part of a run, and --base judges a whole one",
     "profile": "--profile times one run, and --base may make two",
+    "allow_python": "--allow-python imports the checkout's code into the process that judges it; "
+    "ask it by `command` or `serve`, in a process of its own",
 }
 """Options of `run` that mean nothing beside `--base`, with the reason."""
 
@@ -70,24 +73,28 @@ def run_of_a_change(run: click.Command) -> click.Command:
 
 def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
     from fairgate.features.changes.base import base_of
+    from fairgate.features.changes.code import refuse_own_code, relation_of_base
     from fairgate.features.changes.gitlab import merge_request_note, token_handed_over
-    from fairgate.systems.resources import refuse_committed
 
-    for name, reason in _OF_THE_BASE.items():
-        if options.get(name):
-            raise UsageError(f"{reason}; leave one of them out")
-    root, policy_name = placed(policy, options["root"] or Path())
-    # The token is for the note alone: it is gone before anything of the change is looked at.
-    token = token_handed_over(os.environ)
-    with merge_request_note(os.environ, token, policy_name) as note:
-        base = base_of(root, ref)
-        runtime = replace(shared.runtime_of(options, confined=True), root=root)
-        runtime = replace(runtime, cache=runtime.cache.absolute())
-        refuse_links(runtime.cache, root, "--cache")
-        if runtime.cache.exists():
-            refuse_committed(runtime.cache)
-        report = _judged(policy_name, base, runtime, options)
-        note.put(report, report.needs_attention)
+    with _results_in(options["out"], options["formats"]):
+        for name, reason in _OF_THE_BASE.items():
+            if options.get(name):
+                raise UsageError(f"{reason}; leave one of them out")
+        root, policy_name = placed(policy, options["root"] or Path())
+        # The token is for the note alone: it is gone before anything of the change is looked at.
+        token = token_handed_over(os.environ)
+        with (
+            merge_request_note(os.environ, token, policy_name) as note,
+            tempfile.TemporaryDirectory(prefix="fairgate-") as scratch,
+        ):
+            refuse_own_code(root)
+            base = base_of(root, ref)
+            place = Path(scratch)
+            shared.import_relations(partial(relation_of_base, base.commit, base.edited, place))
+            runtime = replace(shared.runtime_of(options, confined=True), root=root)
+            runtime = replace(runtime, cache=writable(runtime.cache.absolute(), "--cache"))
+            report = _judged(policy_name, base, runtime, options, place)
+            note.put(report, report.needs_attention)
     code = report.exit_code
     return ExitCode.PASS if options["report_only"] and code in VERDICTS else code
 
@@ -108,53 +115,66 @@ def placed(policy: Path, root: Path) -> tuple[Path, str]:
 
 
 def _judged(
-    policy: str, base: Base, runtime: Runtime, options: Mapping[str, Any]
+    policy: str, base: Base, runtime: Runtime, options: Mapping[str, Any], scratch: Path
 ) -> ChangeReport | IntroductionReport:
     """Judge the checkout by what the base decides; write the run's folder and print the report."""
     from fairgate.gate.run_folder import output_folder
     from fairgate.github.change import ChangeGate, Introduction, evaluated
     from fairgate.github.comments import write_comment
     from fairgate.github.gate_step import introduced, reported
+    from fairgate.github.no_verdict import leave_unjudged
     from fairgate.reports.console import render_console
     from fairgate.reports.formats import chosen
 
     formats = chosen(options["formats"])
     evaluate = partial(evaluated, progress=progress_for(quiet=options["quiet"]))
     prefix = base.commit.prefix
-    with tempfile.TemporaryDirectory(prefix="fairgate-") as scratch:
-        gate = ChangeGate(policy, runtime, evaluate, Path(scratch))
-        with contextlib.chdir(runtime.root):
-            judged = gate.change(base.commit, base.commit.commit, allow=False)
-        if isinstance(judged, Introduction):
-            return introduced(judged, prefix, base.remarks)
-        folder = output_folder(options["out"], runtime, judged.decides.loaded)
-        refuse_links(folder, runtime.root, "--out")
-        folder = shown_path(folder)
-        judged = replace(judged, remarks=[*judged.remarks, *base.remarks])
-        about = {"prefix": prefix, "report_only": options["report_only"]}
-        draw = partial(render_console, colour=has_colour(), whole=options["verbose"])
-        report = reported(judged, folder, formats, about, draw)
+    gate = ChangeGate(policy, runtime, evaluate, scratch)
+    with contextlib.chdir(runtime.root):
+        judged = gate.change(base.commit, base.commit.commit, allow=False)
+    if isinstance(judged, Introduction):
+        introduction = introduced(judged, prefix, base.remarks)
+        if folder := options["out"]:
+            leave_unjudged(folder, introduction.unjudged, introduction.comment(""), formats)
+        return introduction
+    folder = output_folder(options["out"], runtime, judged.decides.loaded)
+    folder = shown_path(folder)
+    remarks, data = [*judged.remarks, *base.remarks], [*base.edited, *judged.data]
+    judged = replace(judged, remarks=remarks, data=data)
+    about = {"prefix": prefix, "report_only": options["report_only"]}
+    draw = partial(render_console, colour=has_colour(), whole=options["verbose"])
+    report = reported(judged, folder, formats, about, draw)
     write_comment(folder, report.comment(""), create=report.needs_attention)
     if options["open_page"]:
         open_report(folder / "report.html")
     return report
 
 
-def refuse_links(folder: Path, root: Path, option: str) -> None:
-    """Raise UsageError where the way to a folder that is written leads over a link of the checkout.
+@contextlib.contextmanager
+def _results_in(folder: Path | None, formats: str) -> Iterator[None]:
+    """Let nothing but this run's own results stand in the folder that was named for them.
 
-    A change can bring one along, which leads anywhere.
+    An error that ends the block is reported there, too.
     """
-    from fairgate.github.sides import Checkout
+    from fairgate.gate.run_folder import emptied, is_shard
+    from fairgate.github.no_verdict import code_of, leave_no_verdict
+    from fairgate.reports.formats import chosen, known_files
 
-    target = Path(os.path.normpath(Path.cwd() / folder))
-    inside = target.is_relative_to(root) and target != root
-    link = Checkout(root).link_to(target.relative_to(root).as_posix()) if inside else ""
-    if link:
-        raise UsageError(
-            f"{option} leads over {quoted(link)}, a link in the checkout, and nothing is written "
-            "through one; remove it, or name another folder"
-        )
+    try:
+        written = chosen(formats)
+    except UsageError:  # raised again where they are asked for
+        written = chosen("")
+    try:
+        if folder is not None:
+            emptied(folder, known_files(), "--out")
+        yield
+    except BaseException as error:
+        code = code_of(error)
+        keeps = folder is None or is_shard(folder) or code is ExitCode.INTERRUPTED
+        if folder is not None and not keeps:
+            with contextlib.suppress(FairGateError):
+                leave_no_verdict(error, code, folder, written)
+        raise
 
 
 def shown_path(path: Path) -> Path:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import listed, quoted
-from fairgate.github.base_commit import BaseCommit, Clone
+from fairgate.github.base_commit import BaseCommit, Clone, Difference
 from fairgate.io.git import FULL_COMMIT, Repository, repository_of
 
 _SHORT = re.compile(r"[0-9a-f]{7,64}")
@@ -28,6 +28,8 @@ class Base:
 
     commit: BaseCommit
     remarks: Sequence[str] = ()
+    edited: list[Difference] = field(default_factory=list)
+    """Files of relations that the command line names and the change edits."""
 
 
 def base_of(root: Path, ref: str) -> Base:

@@ -24,7 +24,8 @@ from fairgate.domain.errors import ExitCode, FairGateError, PolicyError, UsageEr
 from fairgate.domain.wording import quoted
 from fairgate.features.changes import placed, shown_path
 from fairgate.features.changes.base import commit_named
-from fairgate.io.git import Repository, repository_of
+from fairgate.features.changes.code import refuse_own_code
+from fairgate.io.git import Repository, repository_of, writable
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 from fairgate.terminal.options import FOLDER, cache_option
 from fairgate.terminal.output import progress_for, say
@@ -58,18 +59,21 @@ def rehearse(policy: Path, base: str, head: str, out: Path | None, cache: Path |
     """
     from fairgate.github.change import evaluated
     from fairgate.github.gate_step import gate_change, subject_of
-    from fairgate.github.no_verdict import leave_no_verdict
+    from fairgate.github.no_verdict import NO_VERDICT, leave_no_verdict
     from fairgate.github.runner import read_inputs
 
     root, policy_name = placed(policy, Path())
     repository = repository_of(root)
     if repository is None:
         raise UsageError("this folder is in no git checkout; a pull request is made of two commits")
+    refuse_own_code(root)
     ends = commit_named(repository, base), commit_named(repository, head, decides=False)
     if repository.ask("status", "--porcelain", "--untracked-files=no"):
         say("fairgate: note: uncommitted changes are no part of the rehearsal")
     store = (cache or Path(os.environ.get("FAIRGATE_CACHE") or ".fairgate")).absolute()
     folder = (out or store / "rehearsal").absolute()
+    for place, option in ((store, "--cache"), (folder, "--out"), (folder / "fairgate", "--out")):
+        writable(place, option)
     with tempfile.TemporaryDirectory(prefix="fairgate-") as temporary:
         scratch = Path(temporary).resolve()
         workspace = scratch / "checkout"
@@ -92,7 +96,7 @@ def rehearse(policy: Path, base: str, head: str, out: Path | None, cache: Path |
             with contextlib.chdir(inputs.root):
                 code = gate_change(inputs, subject_of(inputs, environment), evaluate)
         except FairGateError as error:
-            leave_no_verdict(error, error.exit_code, inputs.scratch)
+            leave_no_verdict(error, error.exit_code, inputs.scratch / NO_VERDICT)
             _tell(error.exit_code, inputs)
             raise
     _tell(code, inputs)

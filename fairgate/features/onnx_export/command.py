@@ -36,6 +36,7 @@ from fairgate.features.onnx_export.parity import (
     explain,
 )
 from fairgate.features.onnx_export.precision import Precision, change_precision
+from fairgate.io.git import writable
 from fairgate.io.tables import file_sha256
 from fairgate.onnx.batches import free_bytes
 from fairgate.onnx.encoder_settings import TRANSFORMER_FILES, has_further_modules
@@ -82,7 +83,7 @@ def export_model(
     arguments) or ModelError (download, conversion, parity).
     """
     _check_environment(choice)
-    if output.exists():
+    if writable(output, "--output").exists():
         raise UsageError(f"{str(output)!r} exists already. Choose another --output, or remove it.")
     output.parent.mkdir(parents=True, exist_ok=True)
     scratch = tempfile.TemporaryDirectory(dir=output.parent, prefix=".export-")

@@ -24,7 +24,14 @@ from fairgate.features.shards.parts import Part
 from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.github import runner
 from fairgate.github.event import base_commit, identity
-from fairgate.github.gate_step import Posting, gate_change, gate_policy, place_of, subject_of
+from fairgate.github.gate_step import (
+    Posting,
+    empty_report_dir,
+    gate_change,
+    gate_policy,
+    place_of,
+    subject_of,
+)
 from fairgate.github.no_verdict import accounted
 from fairgate.github.runner import Inputs, input_options, read_inputs, read_parts
 from fairgate.github.sides import Side
@@ -54,6 +61,7 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         environment, account.is_gate = account.environment, True
         inputs = read_inputs(options, environment)
         account.place = place_of(inputs)
+        empty_report_dir(inputs, account)
         here = shards and str(Path(shards).absolute())
         os.chdir(inputs.root)
 

@@ -58,7 +58,7 @@ from fairgate.gate.run_folder import (
 )
 from fairgate.gate.waves import ask, assess
 from fairgate.io.durable import PARTS, check_parts, write_parts
-from fairgate.io.git import keep_output_out_of_git
+from fairgate.io.git import prepared, writable
 from fairgate.io.tables import capped, read_json_object, read_json_objects, unreadable
 from fairgate.suites.metamorphic.assess import document_key
 from fairgate.systems.recorded_answers import SeenDocuments, line_from
@@ -233,7 +233,10 @@ def shard_folder(chosen: Path | None, composition: Composition, shard: Shard) ->
     Raises UsageError where it holds a run: that would stay beside the part.
     """
     name = f"{composition.loaded.policy.name}.{shard.number}-of-{shard.of}"
-    folder = chosen or composition.runtime.cache / "shards" / name
+    cache = composition.runtime.cache
+    if chosen is None:
+        writable(cache, "--cache")
+    folder = writable(chosen or cache / "shards" / name, "--out")
     if (folder / RECORD).exists():
         raise UsageError(f"{folder}: holds a run; a part needs its own: name another with --out")
     return folder
@@ -366,7 +369,6 @@ def _write(part: Part, answered: Answered, error: BudgetError | None) -> None:
 
     Equal parts give equal bytes. Raises StoreError.
     """
-    keep_output_out_of_git(part.folder)
     about = {"is": "a part of a run, not a verdict", **part.model_dump()}
     head = json.dumps(about, indent=1, ensure_ascii=False)
     vectors = (
@@ -380,7 +382,7 @@ def _write(part: Part, answered: Answered, error: BudgetError | None) -> None:
             for name, raw in vectors
         ),
     }
-    write_parts(part.folder, files)
+    write_parts(prepared(part.folder, "--out"), files)
     if error is not None:
         raise error
 

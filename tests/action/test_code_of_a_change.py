@@ -1,0 +1,252 @@
+"""Under `--base` no file of the head is imported or decides; no code ends the gate green."""
+
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from action.repositories import IDENTITY, POLICY, broken, fair
+from fakes.following import following
+
+from fairgate.cli import main
+from fairgate.github.comments import read_comment
+
+DOCS = Path(__file__).parents[2] / "docs" / "how-to"
+PAGE = (DOCS / "pull-requests.md").read_text("utf-8")
+CODE = re.search(r"```python\n(.*?)```", (DOCS / "own-terms.md").read_text("utf-8"), re.DOTALL)[1]
+GATE = "policies/small.yaml"
+OWN = POLICY.replace("control: paper", "relations: [own/*]").replace("[race, gender]", "[gender]")
+BLIND = CODE.replace(
+    "    def fault(",
+    "    def oracle(self, task):\n"
+    "        oracle = super().oracle(task)\n"
+    "        type(oracle).same = lambda *_: True\n"
+    "        return oracle\n\n"
+    "    def fault(",
+)
+RELATIONS = ("--relations", "my_relations.py")
+BASE = ("--base", "main")
+LEAVES = "import os\nos.write(2, b'ran')\nos._exit(0)\n"
+MARKS = "import os\nos.write(2, b'ran')\n"
+
+
+def woman(key):
+    return "negative" if "woman" in key else "positive"
+
+
+@pytest.fixture
+def own(history, monkeypatch):
+    """Return a history whose gate, by a relation in a file of its own, is red for the head."""
+    monkeypatch.delenv("FAIRGATE_CACHE")
+    (history.root / "baselines/small.json").unlink()
+    history.write(GATE, OWN)
+    history.write("my_relations.py", CODE)
+    history.write("answers.jsonl", answers(fair))
+    history.commit("own relations")
+    history.branch()
+    history.write("answers.jsonl", answers(woman))
+    history.commit("worse")
+    return history
+
+
+def answers(answer):
+    """Return the answers to every case of the relation, for every second source the opposite."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert main([*RELATIONS, "plan", GATE]) == 0
+    lines = [json.loads(line) for line in printed.getvalue().splitlines()]
+    return "".join(
+        json.dumps({"key": line["key"], "response": following(line["key"], answer(line["key"]))})
+        + "\n"
+        for line in lines
+    )
+
+
+def gate(history, *before, python=("-I", "-m", "fairgate"), after=(), **environment):
+    """Run the gate in a process of its own, as a job does."""
+    command = [sys.executable, *python, *before, "run", GATE, "--quiet", "--out", "out", *after]
+    return subprocess.run(
+        command, cwd=history.root, capture_output=True, text=True, check=False,
+        env={**os.environ, **IDENTITY, **environment},
+    )  # fmt: skip
+
+
+def test_the_gate_is_red_by_the_bases_relation(own):
+    done = gate(own, *RELATIONS, after=BASE)
+    assert done.returncode == 1, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("edit", [BLIND, LEAVES, CODE + MARKS, "RELATIONS = ()\n"])
+def test_an_edited_relation_of_the_head_is_named_and_never_run(own, edit):
+    own.write("my_relations.py", edit)
+    for is_committed in (False, True):
+        if is_committed:
+            own.commit("edited")
+        done = gate(own, *RELATIONS, after=BASE)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert "ran" not in done.stderr
+        assert "This change edits relations my_relations.py" in " ".join(done.stdout.split())
+        assert read_comment(own.root / "out").create
+
+
+def test_a_relation_that_only_the_head_has_is_refused(own):
+    own.write("new.py", LEAVES)
+    own.commit("new")
+    done = gate(own, *RELATIONS, "--relations", "new.py", after=BASE)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "new.py" in done.stderr
+    assert "ran" not in done.stderr
+
+
+def test_a_relation_behind_a_link_of_the_head_is_refused(own):
+    (own.root / "other.py").write_text(LEAVES)
+    (own.root / "my_relations.py").unlink()
+    (own.root / "my_relations.py").symlink_to("other.py")
+    own.commit("link")
+    done = gate(own, *RELATIONS, after=BASE)
+    assert done.returncode in (1, 2), done.stdout + done.stderr
+    assert "ran" not in done.stderr
+
+
+PLUGIN = {
+    "evil-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n",
+    "evil-1.0.dist-info/entry_points.txt": "[fairgate.metrics]\nevil/x = evil:X\n",
+    "evil.py": LEAVES,
+}
+WAYS = {
+    "a plugin in the current folder": ("", PLUGIN, {"python": ("-m", "fairgate")}),
+    "a plugin on PYTHONPATH": ("", PLUGIN, {"python": ("-m", "fairgate"), "PYTHONPATH": "."}),
+    "a plugin below": (
+        "src/", PLUGIN, {"python": ("-P", "-m", "fairgate"), "PYTHONPATH": "src"},
+    ),
+    "a module instead of a library's": (
+        "", {"onnxruntime.py": LEAVES, "scipy.py": LEAVES}, {"python": ("-m", "fairgate")},
+    ),
+    "a module beside the relation": (
+        "", {"helper.py": LEAVES}, {"python": ("-m", "fairgate"), "before": RELATIONS},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.walk(5)
+@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("command", ["run", "rehearse"])
+def test_no_folder_of_the_checkout_is_on_the_path(own, name, command):
+    folder, files, how = WAYS[name]
+    if command == "rehearse" and "before" in how:
+        pytest.skip("rehearse takes no relations")
+    own.write("my_relations.py", own.read("my_relations.py"))
+    for file, text in files.items():
+        own.write(f"{folder}{file}", text)
+    own.commit("code")
+    how = {"before": (*RELATIONS,) if command == "run" else (), **how}
+    before = how.pop("before")
+    if command == "run":
+        done = gate(own, *before, after=BASE, **how)
+    else:
+        python = how.pop("python")
+        done = subprocess.run(
+            [sys.executable, *python, "rehearse", GATE, "--base", "main"], cwd=own.root,
+            capture_output=True, text=True, check=False, env={**os.environ, **IDENTITY, **how},
+        )  # fmt: skip
+    assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
+    assert "on Python's path" in done.stderr
+    assert "ran" not in done.stderr
+
+
+def test_no_other_folder_that_is_believed_is_one_that_git_tracks(history):
+    history.proposes(fair, {".hf/hub/models--a--b/x": "weights"})
+    for name in ("HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME", "HOME"):
+        done = gate(history, after=BASE, **{name: str(history.root / ".hf")})
+        assert done.returncode == 2, (name, done.stdout, done.stderr)
+        assert name in done.stderr
+
+
+def test_no_code_of_the_head_is_imported_as_the_system(history, capsys):
+    app = "{python: 'app:ask'}"
+    history.write(GATE, POLICY.replace("{recorded: answers.jsonl}", app))
+    history.write("app.py", "def ask(query): return 'positive'\n")
+    history.commit("an app")
+    history.proposes(None, {"app.py": LEAVES})
+    for options in ((), ("--allow-python",)):
+        assert main(["run", GATE, "--base", "main", "--quiet", *options]) == 2
+        assert "`command`" in capsys.readouterr().err
+
+
+def test_the_shown_recipe_for_pytest_runs_no_file_of_the_head(history):
+    (shown,) = re.findall(r"```python\n(import subprocess.*?)```", PAGE, re.DOTALL)
+    files = {
+        "fairgate/__init__.py": "", "fairgate/__main__.py": "", **PLUGIN, "click.py": LEAVES,
+        "test_gate.py": shown.replace("rag-fairness", "small"),
+    }  # fmt: skip
+    history.proposes(broken, files)
+    options = ("-q", "-p", "no:cacheprovider", "-p", "no:randomly")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "test_gate.py"],
+        cwd=history.root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stdout
+    assert "AssertionError: ❌ FAIL" in done.stdout
+
+
+def test_every_shown_start_of_the_module_is_isolated():
+    shown = [
+        line
+        for page in (DOCS.parent).rglob("*.md")
+        for line in page.read_text("utf-8").splitlines()
+        if re.search(r"-m[\", ]+fairgate\b", line)
+    ]
+    assert shown
+    assert all(re.search(r"-[IP]\b", line) for line in shown), shown
+
+
+ENDS = {
+    "os._exit": "import os; os._exit(0)",
+    "sys.exit": "import sys; sys.exit(0)",
+    "another program": "import os; os.execv('/bin/true', ['true'])",
+    "the C library": "import ctypes; ctypes.CDLL(None).exit(0)",
+    "its own kill": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "the parent's kill": "import os, signal; os.kill(os.getppid(), signal.SIGKILL)",
+    "a thread": "import os, threading; threading.Thread(target=os._exit, args=(0,)).start(); "
+    "import time; time.sleep(60)",
+    "at the end": "import atexit, os; atexit.register(os._exit, 0)",
+}
+
+
+@pytest.mark.walk(4)
+@pytest.mark.parametrize("way", ENDS)
+@pytest.mark.parametrize("where", ["relations", "imported", "called", "in the last call"])
+def test_no_code_that_is_run_ends_the_gate_green(history, way, where):
+    ends = ENDS[way]
+    before, app, relations = (), "def ask(query): return 'positive'\n", CODE
+    if where == "relations":
+        before, relations = RELATIONS, f"{ends}\n{CODE}"
+    elif where == "imported":
+        app = f"{ends}\n{app}"
+    else:
+        wanted = "True" if where == "called" else "'number 9' in query"
+        app = f"def ask(query):\n    if {wanted}:\n        {ends}\n    return 'positive'\n"
+    history.write(GATE, POLICY.replace("{recorded: answers.jsonl}", "{python: 'app:ask'}"))
+    history.write("app.py", app)
+    history.write("my_relations.py", relations)
+    options = ("--allow-python", "--baseline", "none")
+    done = gate(history, *before, after=options)
+    # Answers that are all the same show nothing: 5 where the code let the gate go on.
+    assert done.returncode in ((4, 5) if way == "at the end" else (2, 4, -9)), (
+        done.returncode, done.stderr,
+    )  # fmt: skip
+
+
+def test_a_verdict_stays_what_it_was_whatever_is_left_for_the_end(history):
+    history.answers(broken)
+    history.write(
+        "my_relations.py",
+        textwrap.dedent(f"import atexit, os\natexit.register(os._exit, 0)\n{CODE}"),
+    )
+    done = gate(history, *RELATIONS, after=("--baseline", "none"))
+    assert done.returncode == 1, done.stderr
