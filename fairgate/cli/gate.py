@@ -18,6 +18,7 @@ from fairgate.terminal.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
     FOLDER,
+    POLICY_FILE,
     allow_python,
     format_option,
     place_options,
@@ -29,7 +30,7 @@ from fairgate.terminal.output import progress_for, report_run, say
 
 
 @click.command(short_help="Run a policy's gate.")
-@click.argument("policy", type=EXISTING_FILE)
+@click.argument("policy", type=POLICY_FILE)
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
@@ -112,7 +113,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
 
 
 @click.command(short_help="Validate a policy.")
-@click.argument("files", type=EXISTING_FILE, nargs=-1, required=True, metavar="POLICY...")
+@click.argument("files", type=POLICY_FILE, nargs=-1, required=True, metavar="POLICY...")
 @place_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate each POLICY and show what would run and what it costs; loads no model.
@@ -189,7 +190,7 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
 
 
 @click.command(short_help="Write the questions of a run.")
-@click.argument("policy", type=EXISTING_FILE)
+@click.argument("policy", type=POLICY_FILE)
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path),
     help="JSONL file (default: stdout).",

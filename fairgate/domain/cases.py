@@ -331,6 +331,14 @@ def judge_key(key: str, number: int) -> str:
     return f"{key}{_JUDGE}{number}"
 
 
+def asked_part(key: str) -> str:
+    """Name what is asked under a key: `system`, `reference`, or a judge by its number."""
+    first, sign, number = key.partition(_REPEAT)[0].partition(_JUDGE)
+    if sign:
+        return f"judge {number}"
+    return "reference" if first.endswith(_REFERENCE) else "system"
+
+
 def first_asked(key: str) -> str:
     """Return the key of the case that a repeat repeats; other keys as they are."""
     return key.partition(_REPEAT)[0]

@@ -92,9 +92,10 @@ class ApplicationError(FairGateError):
 class FailedQuestionError(ApplicationError):
     """The system under test fails at one question; it may answer others."""
 
-    def __init__(self, message: str, question: Any) -> None:
-        """Take the sentence and the question."""
+    def __init__(self, message: str, question: Any, reason: str = "no usable answer") -> None:
+        """Take the sentence, the question, and in a few words what came instead of an answer."""
         self.question: Any = question
+        self.reason = reason
         super().__init__(message)
 
 

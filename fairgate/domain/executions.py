@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from fairgate.domain.degrees import Degrees
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import quoted, shown
 
 KeyType = TypeVar("KeyType")
 Thing = TypeVar("Thing")
@@ -142,6 +142,42 @@ class GenerationRequest:
         return self.stop or (Stop(phrases=self.labels) if self.labels else None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What a server itself says of an answer beside its text; None where it does not."""
+
+    model: str | None = None
+    """The model that the reply names."""
+    cache: str | None = None
+    """The header by which it comes from a cache: `x-cache: hit`."""
+    prompt_tokens: int | None = None
+    characters: int = 0
+    """Of the prompt that was sent."""
+    failure: str | None = None
+    """What came instead of an answer, however often it was asked for: `HTTP 500`."""
+    error: str | None = None
+    """The same as a sentence, with the server's words."""
+
+
+def served_fields(served: Served) -> dict[str, object]:
+    """Return what is known as plain values."""
+    return {name: value for name, value in asdict(served).items() if value}
+
+
+def served_from(value: object) -> Served | None:
+    """Return what was stored; None where nothing was. Raises ValueError for another form."""
+    if value is None:
+        return None
+    texts, numbers = ("model", "cache", "failure", "error"), ("prompt_tokens", "characters")
+    fields = value if isinstance(value, Mapping) else {"": None}
+    if any(
+        name not in (*texts, *numbers) or not isinstance(found, str if name in texts else int)
+        for name, found in fields.items()
+    ):
+        raise ValueError(f"served is {shown(value)}; expected {', '.join((*texts, *numbers))}")
+    return Served(**fields)
+
+
 class Execution(NamedTuple):
     """What came back: of a model, an application or a recording, then of the system for a case."""
 
@@ -163,6 +199,8 @@ class Execution(NamedTuple):
     """Generated for a request, the end-of-sequence token not counted."""
     stopped: str = "end"
     """Why generation ended: `label`, `end` (end-of-sequence token) or `length`."""
+    served: Served | None = None
+    """None where nothing is known, as of a model that runs here."""
 
     def of_case(
         self,
@@ -173,7 +211,9 @@ class Execution(NamedTuple):
         options: tuple[str, ...],
     ) -> Execution:
         """Make of it the execution of a case, which does not keep how generating ended."""
-        return Execution(key, suite, documents, self.response, self.margin, options, self.degrees)
+        return self._replace(
+            key=key, suite=suite, documents=documents, options=options, tokens=0, stopped="end"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

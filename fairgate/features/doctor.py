@@ -30,7 +30,7 @@ from fairgate.relations.sentences.splitting import sentences
 from fairgate.suites.readings import Readings
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
-from fairgate.terminal.options import EXISTING_FILE, allow_python, runtime_of, runtime_options
+from fairgate.terminal.options import POLICY_FILE, allow_python, runtime_of, runtime_options
 
 _YES = "yes"
 _WORD = "marigold"
@@ -42,7 +42,7 @@ _TOGETHER = 64
 
 
 @click.command(short_help="Ask a policy's system three questions.")
-@click.argument("policy", type=EXISTING_FILE)
+@click.argument("policy", type=POLICY_FILE)
 @allow_python
 @runtime_options
 def doctor(policy: Path, **options: Any) -> int:

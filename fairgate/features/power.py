@@ -75,7 +75,7 @@ class OutcomePower:
 
 
 @click.command(short_help="Show what the suite can detect, and how many sources would do.")
-@click.argument("policy", type=shared.EXISTING_FILE)
+@click.argument("policy", type=shared.POLICY_FILE)
 @click.option("--baseline", help="Baseline file; default: baselines/<policy name>.json, if any.")
 @click.option("--run", type=shared.EXISTING_FOLDER, help="A finished run that shows the noise.")
 @shared.json_option

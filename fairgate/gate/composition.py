@@ -134,7 +134,6 @@ class Composition:
                     origin=self.origin(counted.answers, self.reused(counted)),
                     pace=pace,
                     environment=self.environment,
-                    failures=self._resources.failures,
                 )
 
     def finished(
@@ -144,13 +143,12 @@ class Composition:
         origin: Origin | None,
         pace: SlowerPace | None = None,
         environment: Mapping[str, str] | None = None,
-        failures: Sequence[str] = (),
         notice: str = "",
     ) -> FinishedRun:
         """Add to a judged run what is known once all was asked.
 
         `environment` is that of the machines that gave the answers; None: as the run began.
-        `failures` tell at which questions the system failed, `notice` what comes first in reports.
+        `notice` is what comes first in reports.
         """
         gate_input, result = run.gate_input, run.result
         began = gate_input.provenance.environment
@@ -174,7 +172,6 @@ class Composition:
             evidence=self._explained(run),
             origin=origin,
             pace=pace,
-            notices=[*failures, *result.notices],
         )
         return FinishedRun(
             loaded=self.loaded, run=replace(run, result=result), notices=self.notices

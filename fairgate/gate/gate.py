@@ -38,6 +38,7 @@ from fairgate.gate.measure import (
 from fairgate.gate.notices import notices_of
 from fairgate.gate.parity import judge_parity
 from fairgate.gate.rules import ParityRule, Rule, expand_rules, parity_rules
+from fairgate.gate.served import served_notices, served_problems, served_warnings
 from fairgate.gate.waivers import waiver_notices, with_waiver
 from fairgate.gate.waves import ReadingsOf, ask, assess
 from fairgate.metrics.attribution import COLUMNS
@@ -214,14 +215,24 @@ def run_gate(
         gate_input.suites, assessed, gate_input.references.baseline if has_bands else None
     )
     tables, attribution = attribute(tables, answers, assessed, documents, policy.confidence)
-    result = result_of(gate_input, tables, assessed, verdict_with=verdict_with)
+    result = result_of(
+        gate_input,
+        tables,
+        assessed,
+        verdict_with=verdict_with,
+        problems=served_problems(answers.executions, policy),
+    )
     if verdict_with is None:
+        if first := [*served_warnings(answers.executions, policy)]:
+            told = replace(gate_input, notices=[*first, *gate_input.notices])
+            result = replace(result, gate_input=told)
         result = replace(
             result,
             attribution=attribution,
             instability=instability(plan.units, answers.readings),
             notices=[
                 *notices_of(policy, answers.executions, assessed, tables),
+                *served_notices(answers.executions),
                 *waiver_notices(result.rules, policy),
             ],
         )
@@ -240,8 +251,12 @@ def result_of(
     assessed: Sequence[Assessed],
     *,
     verdict_with: Collection[str] | None = None,
+    problems: Sequence[str] = (),
 ) -> GateResult:
-    """Return the verdict that follows from tables and assessed units alone."""
+    """Return the verdict that follows from tables and assessed units alone.
+
+    `problems` tell why the answers themselves are no ground for one.
+    """
     policy, rules = gate_input.policy, gate_input.rules
     metrics, has_intervals = [*METRICS], verdict_with is None
     if verdict_with is not None:
@@ -261,6 +276,7 @@ def result_of(
     ]
     results = [with_waiver(result, policy, gate_input.day) for result in results]
     evidence = weigh_evidence(gate_input.plan, assessed, results, policy)
+    evidence = replace(evidence, problems=[*problems, *evidence.problems])
     outcome, exit_code = decide(results, evidence, gate_input.overlaps.values())
     return GateResult(
         gate_input=gate_input,

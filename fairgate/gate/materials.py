@@ -133,7 +133,12 @@ class SuiteMaterials:
             path = str(located("items", chosen.path, self.runtime))
             wordings, item_format = unknown_wordings(), chosen.format
             return read_items(
-                path, wordings, format_name=item_format, metadata=metadata, categories=categories
+                path,
+                wordings,
+                format_name=item_format,
+                metadata=metadata,
+                categories=categories,
+                columns=chosen.columns,
             )
 
         return self.attempt("items", read)
@@ -247,7 +252,7 @@ class SuiteRetrievers:
 
     def _endpoint(self, chosen: EndpointPolicy) -> Encoder:
         from fairgate.retrieval.embedding_cache import CachedEmbedder
-        from fairgate.retrieval.embedding_endpoint import AT_ONCE, EndpointEmbedder
+        from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
 
         meter = meter_for(self.system, self.resources)
 
@@ -259,8 +264,9 @@ class SuiteRetrievers:
                 api_key_env=chosen.api_key_env,
                 timeout=chosen.timeout,
                 prompt=prompt,
+                at_once=chosen.batch_size,
             )
-            return CachedEmbedder(embedder, self.resources.store, AT_ONCE)
+            return CachedEmbedder(embedder, self.resources.store, chosen.batch_size)
 
         prompts = (chosen.query_prompt, chosen.document_prompt)
         queries, documents = map(side, prompts)

@@ -98,7 +98,8 @@ def rule_problems(
 ) -> Iterator[YamlFault]:
     """Yield (path in the policy, message) for every gate that no suite can answer.
 
-    Of gates about suites that are `lost`, or about all while some are, only what no suite answers.
+    Of gates about suites that are `lost`, or about all while some are or none is there, only what
+    no suite answers.
     """
     suites = [suite.id for suite in policy.suites]
     for position, gate in policy.bounds:
@@ -106,7 +107,7 @@ def rule_problems(
         metric = BY_ID.get(gate.metric)
         if metric is None:
             continue
-        if lost and (gate.suite is None or gate.suite in lost):
+        if not suites or (lost and (gate.suite is None or gate.suite in lost)):
             yield from _question_problems(path, gate, metric)
             continue
         if gate.suite is not None and gate.suite not in suites:

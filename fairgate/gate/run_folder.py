@@ -11,8 +11,8 @@ from typing import Any
 
 from fairgate.domain.cases import Case, is_reference_key
 from fairgate.domain.degrees import degrees_fields
-from fairgate.domain.errors import DataError, StoreError, UsageError
-from fairgate.domain.executions import CorpusDocument, Document, Execution
+from fairgate.domain.errors import DataError, FairGateError, StoreError, UsageError
+from fairgate.domain.executions import CorpusDocument, Document, Execution, served_fields
 from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import Origin, SlowerPace
 from fairgate.domain.ports import SILENT, BaseSystem, Runtime
@@ -76,6 +76,8 @@ def execution_lines(executions: Iterable[Execution], questions: str = "") -> Ite
             line += f', "margin": {_as_json(execution.margin)}'
         if execution.degrees is not None:
             line += f", {_as_json(degrees_fields(execution.degrees))[1:-1]}"
+        if execution.served is not None:
+            line += f', "served": {_as_json(served_fields(execution.served))}'
         if documents is not None:
             line += f', "documents": {_text_of(documents, texts)}'
         if execution.options:
@@ -213,8 +215,10 @@ def check_run(run: Path) -> None:
         raise _no_run(run, error) from error
 
 
-def _no_run(run: Path, error: DataError) -> DataError:
-    return DataError(
+def _no_run(run: Path, error: DataError) -> FairGateError:
+    """Return that a folder is none of a run: named wrongly, or edited."""
+    kind = DataError if (run / RECORD).exists() else UsageError
+    return kind(
         f"{run}: is no folder of a run ({error}); name the one that `fairgate run --out` wrote"
     )
 

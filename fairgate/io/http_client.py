@@ -14,7 +14,7 @@ import random
 import ssl
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -29,6 +29,7 @@ from fairgate import __version__
 from fairgate.domain.wording import concealed, harmless
 from fairgate.io.event_loop import Group, close_at_exit, submitted
 from fairgate.io.http_messages import (
+    UNSURE,
     WINDOW,
     Fault,
     Found,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 200
 _sleep = asyncio.sleep
+_VAIN = 2
+"""Requests that fail alike in all attempts before pauses between them are given up."""
 _TO_RECOVER = 100
 """Answers in a row after which a rate that was lowered is doubled."""
 _KEPT_SECONDS = 5.0
@@ -197,6 +200,8 @@ class HttpClient:
         self._jitter = jitter
         self._judged = judged
         self._pace = Pace(limits.per_second)
+        self._vain: Counter[int] = Counter()
+        self._helped: set[int] = set()
         self._group = Group()
         self._scopes: weakref.WeakSet[anyio.CancelScope] = weakref.WeakSet()
         self._connections = Connections(limits)
@@ -288,12 +293,17 @@ class HttpClient:
             self._scopes.add(scope)
             await self._wait(self._pace.turn(time.monotonic(), request.after))
             await self._wait(self._pace.held(time.monotonic()))
+            before: HttpAnswer | None = None
             for attempt in range(1, self._limits.attempts + 1):
                 outcome = await self._attempt(request, attempt)
                 if isinstance(outcome, HttpError) and not outcome.is_lost:
                     return outcome
                 answer = outcome if isinstance(outcome, HttpAnswer) else None
+                self._note(before, answer, attempt)
+                before = answer
                 pause = self._pause(request, answer, attempt)
+                if pause is not None and answer is not None and self._is_vain(answer):
+                    pause = 0.0 if attempt == 1 else None
                 longest = self._limits.longest_pause if attempt < self._limits.attempts else -1
                 if pause is None or pause > longest:
                     if pause is None and answer is not None:
@@ -301,6 +311,21 @@ class HttpClient:
                     return outcome
                 await self._wait(self._until_next(answer, pause))
         raise asyncio.CancelledError
+
+    def _note(self, before: HttpAnswer | None, answer: HttpAnswer | None, attempt: int) -> None:
+        """Count what another attempt changed, and where the last one changed nothing."""
+        if before is not None and (answer is None or answer.status != before.status):
+            self._helped.add(before.status)
+        if answer is not None and attempt == self._limits.attempts:
+            self._vain[answer.status] += 1
+
+    def _is_vain(self, answer: HttpAnswer) -> bool:
+        """Whether no pause ever changed such an answer, so that one more attempt is enough.
+
+        So a server that fails at one identity, time after time, is not waited for at each text.
+        """
+        status = answer.status
+        return status in UNSURE and status not in self._helped and self._vain[status] >= _VAIN
 
     def _until_next(self, answer: HttpAnswer | None, pause: float) -> float:
         """Return the seconds until the next attempt; for a rate limit all requests wait."""

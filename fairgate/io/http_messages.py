@@ -17,7 +17,7 @@ from fairgate.domain.errors import ApplicationError, FairGateError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed, harmless, quoted
 from fairgate.io import waits
-from fairgate.io.inner_errors import TOO_LONG, InnerError, inner_error
+from fairgate.io.inner_errors import TOO_LONG, InnerError, inner_error, status_of
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import HttpClient
@@ -34,10 +34,13 @@ NOT_NOW = frozenset({RATE_LIMITED, 503, 529})
 """Those by which a server refuses whatever it is asked for the time being."""
 WINDOW = 60.0
 """Seconds over which servers mostly count the requests that they allow."""
+_SEVERAL = r"\bbatch|number of (?:inputs|texts)|too many (?:inputs|texts)|array length"
+"""How servers say that a request has too many texts."""
 _UNPAID = (
     r"insufficient.?quota|billing.?hard.?limit|credit balance|"
     r"\b(?:insufficient|out of|no more|exceeded your) (?:credits?|balance|funds|prepaid)"
 )
+_MOST_SHOWN = 100
 _MOST_INNER = 1 << 16
 """Bytes of an answer in which an error is looked for."""
 
@@ -106,6 +109,11 @@ class Fault(Enum):
     UNUSABLE = "gives no usable answer"
 
 
+_FAILURES = {
+    Fault.UNREACHED: "no connection",
+    Fault.LATE: "no answer in time",
+    Fault.BROKEN: "half an answer",
+}
 _REMEDIES = {
     Fault.UNREACHED: "check that it runs, and its address",
     Fault.BROKEN: "look into its log",
@@ -138,6 +146,15 @@ class HttpError(Exception):
 
 
 Found = HttpAnswer | HttpError
+
+
+def failure_in(found: Found) -> str:
+    """Return in a few words what came instead of an answer."""
+    if isinstance(found, HttpError):
+        return _FAILURES.get(found.fault, "no usable answer")
+    return "no usable answer" if found.status // 100 == 2 else f"HTTP {found.status}"
+
+
 Pause = Callable[[Request, HttpAnswer | None, int], float | None]
 """Request, its answer or None where there is none, attempt from 1: seconds, None to give up."""
 
@@ -175,6 +192,34 @@ def asked_wait(answer: HttpAnswer) -> float | None:
     if (wait := retry_after(answer)) is not None or answer.status not in NOT_NOW:
         return wait
     return waits.told_wait(answer.headers, answer.body)
+
+
+def cache_hit(headers: Mapping[str, str]) -> str | None:
+    """Return the header by which an answer comes from a cache; None where none says so.
+
+    `X-Cache: Hit from …`, `cf-aig-cache-status: HIT`, `helicone-cache: HIT`, `x-cached: true`,
+    RFC 9211's `Cache-Status: …; hit`, and an `Age` above 0 (RFC 9111).
+    """
+    for name, value in headers.items():
+        is_hit = re.search(r"\bhits?\b", value, re.IGNORECASE) is not None
+        is_hit = is_hit or (("hit" in name or "cached" in name) and _is_set(value))
+        if ("cache" in name and is_hit) or (name == "age" and (whole_seconds(value) or 0) > 0):
+            return harmless(f"{name}: {value}"[:_MOST_SHOWN])
+    return None
+
+
+def _is_set(value: str) -> bool:
+    return value.strip().lower() in ("true", "yes", "1")
+
+
+def meant(answer: HttpAnswer) -> int:
+    """Return the status that a refusal's words mean where they name one, else its own.
+
+    Servers say `API key not valid` with 400, `model not found` with 400, a rate with 413.
+    """
+    words = answer.body[:2000].decode("utf-8", "replace")
+    told = status_of((), words) if answer.status // 100 == 4 else answer.status
+    return told if told in (401, 403, 404, RATE_LIMITED) else answer.status
 
 
 def whole_seconds(text: str | None) -> float | None:
@@ -320,7 +365,9 @@ class HttpService:
         if isinstance(answer, HttpError) or answer.status not in _REFUSED:
             return False
         words = answer.body[:2000].decode("utf-8", "replace")
-        return answer.status == TOO_LARGE or re.search(TOO_LONG, words, re.IGNORECASE) is not None
+        if answer.status == TOO_LARGE:
+            return meant(answer) == TOO_LARGE and re.search(_SEVERAL, words, re.IGNORECASE) is None
+        return re.search(TOO_LONG, words, re.IGNORECASE) is not None
 
     def concealed(self, text: str) -> str:
         """Return a text without what the variables hold."""
@@ -331,9 +378,10 @@ class HttpService:
             return self.hints[TOO_LARGE]
         if answer.is_unpaid:
             return "what its account may use is used up: look at its plan and credit"
-        if answer.status in self.hints:
-            return self.hints[answer.status]
-        if answer.status in (401, 403):
+        status = meant(answer)
+        if status in self.hints and status != TOO_LARGE:
+            return self.hints[status]
+        if status in (401, 403):
             variables_named = ", ".join(sorted(self.variables.values()))
             return (
                 f"check what {variables_named} holds"
@@ -346,6 +394,8 @@ class HttpService:
         slower = "lower `concurrency` or set `per_second`" if self.sets_pace else "run again later"
         if answer.status in BUSY and (wait := asked_wait(answer)) is not None:
             return f"it asks to wait {wait:g} s: {slower}"
+        if status == RATE_LIMITED and answer.status != RATE_LIMITED:
+            return slower
         if answer.status == RATE_LIMITED:
             times = self.limits.attempts
             waited = f", the last time after {WINDOW:g} s without a request" if times > 1 else ""

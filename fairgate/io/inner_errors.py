@@ -33,7 +33,7 @@ TOO_LONG = (
 """How servers of models say that a prompt does not fit."""
 _TOO_OFTEN = (
     r"rate.?limit|too.?many(?! (?:input )?tokens)|throttl|quota|exhausted|request limit|"
-    "limited to [0-9]|速率|频率|限流"
+    "limited to [0-9]|per (?:minute|second|day)|速率|频率|限流"
 )
 _STATUSES = (
     (429, _TOO_OFTEN),
@@ -69,11 +69,11 @@ def inner_error(value: Any) -> InnerError | None:
     """
     for part in _places(value):
         if isinstance(part, str) and part.strip():
-            return InnerError(_status((), part), _line(part))
+            return InnerError(status_of((), part), _line(part))
         if isinstance(part, Mapping) and part:
             codes = [part[name] for name in _CODES if part.get(name) not in (None, "", 0)]
             words = _words(part)
-            return InnerError(_status(codes, words), _line(words or repr(codes or dict(part))))
+            return InnerError(status_of(codes, words), _line(words or repr(codes or dict(part))))
     if not isinstance(value, Mapping):
         return None
     for name in _INNER:
@@ -84,7 +84,7 @@ def inner_error(value: Any) -> InnerError | None:
         if isinstance(inner, Mapping) and (error := inner_error(inner)) is not None:
             return error
     words = _words(value)
-    if words and (status := _status((), words)) != _UNKNOWN:
+    if words and (status := status_of((), words)) != _UNKNOWN:
         return InnerError(status, _line(words))
     reason = _reason_to_withhold(value)
     return InnerError(_WITHHELD, f"no answer, {reason}") if reason else None
@@ -142,7 +142,8 @@ def _words(part: Mapping[Any, Any]) -> str:
     return next((text for text in texts if isinstance(text, str) and text.strip()), "")
 
 
-def _status(codes: Any, words: str) -> int:
+def status_of(codes: Any, words: str) -> int:
+    """Return the HTTP status that codes and words mean; 500 where none can be told."""
     for code in codes:
         number = int(code) if isinstance(code, str) and re.fullmatch("[45][0-9]{2}", code) else code
         if isinstance(number, int) and not isinstance(number, bool) and 400 <= number <= 599:

@@ -79,7 +79,8 @@ def existing(
         path, is_there = root, False
     if confined and not path.is_relative_to(root.resolve()):
         raise DataError(
-            f"{quoted(name)} leads out of {quoted(str(root))}; expected a path inside it"
+            f"{quoted(name)} leads out of {quoted(str(root))}; expected a path inside it: put "
+            "the file there"
         )
     if not is_there:
         beside = nearest(name, _beside(root, name))

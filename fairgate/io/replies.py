@@ -15,9 +15,10 @@ from numbers import Real
 from typing import Any
 
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import Document, Execution, Served, usage_of
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
+from fairgate.io.http_messages import cache_hit
 from fairgate.io.inner_errors import inner_error
 
 Step = str | int | None
@@ -32,6 +33,7 @@ _JAVASCRIPT = re.compile(
 """What promptfoo's `transformResponse` says of the answer: `json.choices[0].message.content`."""
 MOST_DOCUMENTS = 1000
 _MOST_CHARACTERS = 1_000_000
+_MOST_NAME = 200
 _SHOWN_NAMES = 8
 _TEXT_PARTS = ("text", "output_text", "refusal")
 _THINKING_PARTS = ("thinking", "reasoning", "redacted_thinking")
@@ -148,6 +150,19 @@ def reply_of(value: Any, paths: ReplyPaths) -> Execution:
     return Execution(response=_answer(value, paths), documents=_documents(value, paths))
 
 
+def served_of(
+    value: Any, headers: Mapping[str, str] | None = None, *, characters: int = 0
+) -> Served | None:
+    """Return what a reply says of itself: its `model`, its `usage`, headers of a cache."""
+    model = value.get("model") if isinstance(value, Mapping) else None
+    served = Served(
+        model=harmless(model[:_MOST_NAME]) if isinstance(model, str) and model.strip() else None,
+        cache=cache_hit(headers or {}),
+        prompt_tokens=usage_of(value).input,
+    )
+    return None if served == Served() else replace(served, characters=characters)
+
+
 def without_secrets(reply: Execution, secrets: Sequence[str]) -> Execution:
     """Return the reply with no secret in its texts: they are written to files and shown."""
     if not secrets:
@@ -167,7 +182,7 @@ def without_secrets(reply: Execution, secrets: Sequence[str]) -> Execution:
             )
             for document in documents
         )
-    return Execution(
+    return reply._replace(
         response=concealed_in_answer(reply.response or "", secrets), documents=documents
     )
 
@@ -201,13 +216,13 @@ def _answer(value: Any, paths: ReplyPaths) -> str:
     parts = paths.answer.find(value)
     if parts in ([], [None]) and (inner := inner_error(value)) is not None:
         raise ApplicationError(
-            f"instead of an answer at `{paths.answer.text}`, found {_outline(value)}, which tells "
+            f"instead of an answer at `{paths.answer.text}`, found {outline(value)}, which tells "
             f"an error: {inner.words!r}"
         )
     if not parts:
         raise ApplicationError(
-            f"the answer has nothing at `{paths.answer.text}`, found {_outline(value)}; name the "
-            "place of the answer's text"
+            f"the answer has nothing at `{paths.answer.text}`, found {outline(value)}; name the "
+            f"place of the answer's text in `response.answer`{_perhaps(value)}"
         )
     if len(parts) > 1:
         raise ApplicationError(f"`{paths.answer.text}` names {len(parts)} parts; expected one text")
@@ -219,6 +234,29 @@ def _answer(value: Any, paths: ReplyPaths) -> str:
         with suppress(TypeError, ValueError, RecursionError):
             answer = json.dumps(answer, ensure_ascii=False)
     return _text(answer, paths.answer.text)
+
+
+_PLACES = tuple(
+    json_path(text)
+    for text in (
+        *("$.choices[0].message.content", "$.choices[0].text", "$.output[-1].content[0].text"),
+        *("$.message.content", "$.content[0].text", "$.candidates[0].content.parts[0].text"),
+        *("$[0].generated_text", "$.generated_text", "$.output_text", "$.response", "$.answer"),
+        *("$.result", "$.output", "$.text", "$.content", "$.message"),
+    )
+)
+"""Where replies of well-known APIs have their text."""
+
+
+def place_of_text(value: Any) -> str:
+    """Return the path at which a reply of a well-known API has its text; empty where none has."""
+    found = (path for path in _PLACES if any(isinstance(t, str) and t for t in path.find(value)))
+    return next((path.text for path in found), "")
+
+
+def _perhaps(value: Any) -> str:
+    place = place_of_text(value)
+    return f", which may be `{place}`" if place else ""
 
 
 def _documents(value: Any, paths: ReplyPaths) -> tuple[Document, ...] | None:
@@ -235,7 +273,7 @@ def _documents(value: Any, paths: ReplyPaths) -> tuple[Document, ...] | None:
         parts = [] if around and isinstance(around[0], list) else None
     if not isinstance(parts, list):
         raise ApplicationError(
-            f"the answer has no list at `{path.text}`, found {_outline(value)}; name the place of "
+            f"the answer has no list at `{path.text}`, found {outline(value)}; name the place of "
             "the documents, or leave out `documents` where the system returns none"
         )
     if len(parts) > MOST_DOCUMENTS:
@@ -253,7 +291,7 @@ def _document(item: Any, paths: ReplyPaths) -> Document:
     if text is None and name is None:
         raise ApplicationError(
             f"a document has neither `{paths.text.text}` nor `{paths.id.text}`, found "
-            f"{_outline(item)}; name the places in `document`"
+            f"{outline(item)}; name the places in `document`"
         )
     return Document(
         id=None if name is None else _name(name, paths.id.text),
@@ -290,8 +328,8 @@ def _number(value: Any, path: str) -> float:
     return number
 
 
-def _outline(value: Any) -> str:
-    """Return the shape of what came back, without its content."""
+def outline(value: Any) -> str:
+    """Return for a message the shape of what came back, without its content."""
     if not isinstance(value, Mapping):
         return shown(value) if not isinstance(value, str) else "a text"
     names = [f"`{harmless(str(name)[:40])}`" for name in list(value)[:_SHOWN_NAMES]]

@@ -5,6 +5,7 @@ Every fault is told with its place.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import csv
 import functools
@@ -37,6 +38,13 @@ _SCANNER = json.JSONDecoder()
 _EXPECTED = 'expected a JSON object such as {"id": "1", "text": "…"}'
 MAX_LINE_BYTES = 8 * 2**20
 MAX_TEXT_CHARACTERS = 2**20
+_NO_LIST = frozenset(["", "none", "null", "nan", "na", "<na>"])
+_LIKE_A_LIST = re.compile(
+    r"""\[|\{|\(\s*["'\[(]|[\w.]{0,20}\b(?:array|tuple|set|frozenset|deque|list|Index|Series)\("""
+)
+_ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}|#\d{2,6}|#x[0-9a-fA-F]{2,6});")
+_ESCAPE = re.compile(r"_x[0-9A-Fa-f]{4}_")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]{2,}")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 MOST_BYTES = 256 << 20
@@ -102,6 +110,58 @@ def choose_column(
     if wanted in columns:
         return checked_text(wanted, path, "the header")
     raise DataError(f"{path}: no column {capped(wanted)}; {columns_offered(columns, wanted)}")
+
+
+def list_in_cell(
+    cell: str, location: str, column: str, *, between: str = ""
+) -> list[Any] | str | None:
+    """Return the list that a table's cell holds, as JSON or as Python writes a list.
+
+    None where the cell is empty; another text is returned as it is, or parted `between` such signs
+    by the tool that writes so. Raises DataError for what begins like a list and is none of these:
+    what it holds would be guessed.
+    """
+    text = cell.strip()
+    if text.lower() in _NO_LIST:
+        return None
+    if not _LIKE_A_LIST.match(text):
+        return [part for part in text.split(between) if part.strip()] if between else text
+    value = written_value(text)
+    if not isinstance(value, list):
+        raise DataError(
+            f"{location}: column {column!r} holds {capped(cell)}; expected a list of texts, as "
+            "JSON or as Python writes it (in pandas: `frame[column].map(list).map(json.dumps)`)"
+        )
+    return value
+
+
+def written_value(text: str) -> Any:
+    """Return the value that a text is as JSON, or as Python writes it; None for any other text.
+
+    Python would also read what it does not write: `['a' 'b']`, as numpy prints two texts, is one.
+    """
+    with contextlib.suppress(JsonError):
+        return read_json(text, strict=False)
+    with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        value = ast.literal_eval(text) if len(text) <= MAX_TEXT_CHARACTERS else None
+        return value if repr(value) == text else None
+    return None
+
+
+def damage_in(text: str) -> str:
+    """Say how a text was damaged before it came into its table; empty where nothing shows it."""
+    if "\ufffd" in text:
+        return "replaced characters (U+FFFD)"
+    for run in _BEYOND_ASCII.findall(text):
+        for encoding in ("cp1252", "latin-1"):
+            with contextlib.suppress(UnicodeError):
+                run.encode(encoding).decode("utf-8")
+                return "UTF-8 that was encoded twice"
+    if _ENTITY.search(text):
+        return "HTML entities"
+    if _ESCAPE.search(text):
+        return "escapes of a spreadsheet (`_x000D_`)"
+    return "no text (`nan`)" if text.strip().lower() in ("nan", "none", "null", "#n/a") else ""
 
 
 def identifier(value: object, location: str, column: str) -> str:
@@ -317,8 +377,9 @@ def _read_parquet(path: str, columns: Sequence[str] | None) -> Iterator[Row]:
 def read_lines(path: str) -> Iterator[tuple[int, str]]:
     """Yield `(line number from 1, line with its line end)`; a UTF-8 byte order mark is skipped.
 
-    Streams. Raises DataError with `path:line` for bytes that are not UTF-8, for NUL bytes and for
-    lines over 8 MiB, and for files that cannot be read.
+    Lines end in a line feed, however the file ends them: a checkout may change that. Streams.
+    Raises DataError with `path:line` for bytes that are not UTF-8, for NUL bytes and for lines over
+    8 MiB, and for files that cannot be read.
     """
     number = 0
     try:
@@ -332,7 +393,8 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
                             f"{path}:1: the file is UTF-16; expected UTF-8: save it as UTF-8"
                         )
                     raw = raw.removeprefix(_UTF8_BOM)
-                yield number, _decoded(raw, f"{path}:{number}")
+                line = _decoded(raw, f"{path}:{number}")
+                yield number, f"{line[:-2]}\n" if line.endswith("\r\n") else line
     except OSError as error:
         raise unreadable(path, error) from error
 

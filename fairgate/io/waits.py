@@ -14,13 +14,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 _SECONDS = {"ms": 0.001, "milli": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_NUMBER = r"\d{1,12}(?:\.\d{1,9})?"
+_NUMBER = r"\d{1,13}(?:\.\d{1,9})?"
 _UNIT = (
     r"(?:(?:milli|ms|sec|min|s|m|h)"
     r"(?:(?<=milli)seconds?|(?<=sec)(?:onds?)?|(?<=min)(?:utes?)?|ours?)?(?![a-z]))"
 )
 # A unit ends each number: a row of digits is read in one way alone, and in linear time.
-_DURATION = rf"({_NUMBER}\s*{_UNIT}(?:\s*{_NUMBER}\s*{_UNIT})*|{_NUMBER}(?![a-z]))"
+_DURATION = rf"({_NUMBER}\s*{_UNIT}(?:\s*{_NUMBER}\s*{_UNIT})*|{_NUMBER}(?![a-z\d-]))"
 """`20s`, `1m4.2s`, `386ms`, `26 seconds`; a bare number is in seconds."""
 _STEP = rf"({_NUMBER})\s*(milli|ms|sec|min|s|m|h)?"
 _FIELD = re.compile(
@@ -31,9 +31,15 @@ _WORDS = re.compile(
     rf"\b(?:try again|retry|wait)\b[^.\n\d]{{0,20}}?\b(?:in|after|for)\s+{_DURATION}(?<=[a-z])",
     re.IGNORECASE,
 )
+_MOMENT = re.compile(
+    r"\b(?:retry|try again|reset|available)[^\n\d]{0,24}?"
+    r"(\d{4}-\d\d-\d\d[T ][\d:.]{5,15}(?:Z|[+-]\d\d:?\d\d)?|\d{10,13})\b",
+    re.IGNORECASE,
+)
+"""A time at which to ask again: `resets_at: 1795770030`, `try again at 2026-11-27T09:00:30Z`."""
 _MOST_SEARCHED = 4000
 _EPOCH = 1e9
-"""From here on a number is seconds since 1970."""
+"""From here on a number is seconds since 1970, and a thousand times as large milliseconds."""
 
 
 def seconds_of_date(date: str) -> float | None:
@@ -51,8 +57,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
     The clock of this machine is compared with the server's `Date`, where it sends one.
     """
-    text = headers.get("retry-after", "").strip()
-    return _until(text, headers) if (wait := _duration(text)) is None else wait
+    return _until(headers.get("retry-after", "").strip(), headers)
 
 
 def told_wait(headers: Mapping[str, str], body: bytes) -> float | None:
@@ -64,8 +69,8 @@ def told_wait(headers: Mapping[str, str], body: bytes) -> float | None:
         if (wait := _duration(f"{headers.get(name, '').strip()}ms")) is not None:
             return wait
     text = body[:_MOST_SEARCHED].decode("utf-8", "replace")
-    match = _FIELD.search(text) or _WORDS.search(text)
-    return None if match is None else _duration(match[1])
+    match = _FIELD.search(text) or _WORDS.search(text) or _MOMENT.search(text)
+    return None if match is None else _until(match[1], headers)
 
 
 def window_left(headers: Mapping[str, str]) -> float | None:
@@ -93,6 +98,7 @@ def _until(text: str, headers: Mapping[str, str]) -> float | None:
     until = seconds_of_date(text) if wait is None else wait
     if until is None or until < _EPOCH:
         return until
+    until /= 1000 if until >= 1000 * _EPOCH else 1
     now = seconds_of_date(headers.get("date", ""))
     return max(0.0, until - (time.time() if now is None else now))
 

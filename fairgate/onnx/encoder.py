@@ -40,7 +40,7 @@ from fairgate.onnx.encoder_settings import (
     states_pooling,
 )
 from fairgate.onnx.graph_file import DamagedGraphError, output_names
-from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error
+from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error, neutralised
 from fairgate.onnx.session import (
     Device,
     has_integer_products,
@@ -344,16 +344,48 @@ class EncoderTokens:
         self._folder = folder
         self._settings = settings
 
-    def rows(self, texts: Sequence[str | tuple[str, str]]) -> list[TokenRow]:
-        """Return the tokens of each text or pair of texts; at least one. Raises ModelError."""
+    def rows(self, texts: Sequence[str | tuple[str, str]], prompt: str = "") -> list[TokenRow]:
+        """Return the tokens of each text or pair of texts behind a prompt; at least one.
+
+        Control tokens that a text spells out are broken up, so that none begins, ends or masks
+        anything. Raises ModelError.
+        """
         cleaned = [
-            _clean(text) if isinstance(text, str) else (_clean(text[0]), _clean(text[1]))
+            _clean(prompt) + self._plain(text)
+            if isinstance(text, str)
+            else (self._plain(text[0]), self._plain(text[1]))
             for text in texts
         ]
-        return [
+        rows = [
             TokenRow(ids=list(encoding.ids) or [0], types=list(encoding.type_ids) or [0])
             for encoding in self._tokenizer.encode_batch_fast(cleaned)
         ]
+        size = self._folder.number("config.json", "vocab_size")
+        if size is not None:
+            for text, row in zip(cleaned, rows, strict=True):
+                if (most := max(row.ids)) >= size:
+                    raise ModelError(
+                        f"the text {quoted(str(text))} has the token "
+                        f"{quoted(str(self._tokenizer.id_to_token(most)))}, number {most:,}, and "
+                        f"{str(self._folder.path)!r} knows {size:,} tokens (`vocab_size` in its "
+                        "config.json): its tokenizer is another model's; copy the one of the "
+                        "original model"
+                    )
+        return rows
+
+    def _plain(self, text: str) -> str:
+        return neutralised(_clean(text), self._controls)
+
+    @cached_property
+    def _controls(self) -> list[str]:
+        size = self._folder.number("config.json", "vocab_size")
+        added = self._tokenizer.get_added_tokens_decoder().items()
+        texts = {
+            token.content
+            for number, token in added
+            if token.special or (size is not None and number >= size)
+        }
+        return sorted((text for text in texts if len(text) > 1), key=len, reverse=True)
 
     def cuts(self, text: str) -> bool:
         """Return whether a text is cut to the model's length. Raises ModelError."""
@@ -361,7 +393,7 @@ class EncoderTokens:
 
     def prompt_length(self, prompt: str) -> int:
         """Return how many tokens a prompt takes, without a control token that ends every text."""
-        [row] = self.rows([prompt])
+        [row] = self.rows([""], prompt)
         last = self._tokenizer.get_added_tokens_decoder().get(row.ids[-1])
         return len(row.ids) - (last is not None and last.special)
 
@@ -518,8 +550,8 @@ class OnnxEncoder:
         unique = list(dict.fromkeys(texts))
         if not unique:
             return np.zeros((0, self.dimensions), dtype=np.float32)
+        rows = self._tokens.rows(unique, self._prompt)
         self._check_own_output()
-        rows = self._tokens.rows([self._prompt + text for text in unique])
         left_out = 0
         if self._prompt and not self.settings.includes_prompt:
             left_out = self._tokens.prompt_length(self._prompt)

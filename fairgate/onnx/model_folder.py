@@ -265,6 +265,14 @@ def within(settings: object, *keys: str) -> Any:
     return settings
 
 
+def neutralised(text: str, controls: Iterable[str]) -> str:
+    """Return a text in which each control token that it spells out is broken up by a space."""
+    for control in controls:
+        if control in text:
+            text = text.replace(control, f"{control[0]} {control[1:]}")
+    return text
+
+
 def is_tokenizer_error(error: BaseException) -> bool:
     """Return whether a `tokenizer.json` is to blame for what `tokenizers` raises.
 

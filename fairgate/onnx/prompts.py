@@ -26,15 +26,52 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless, quoted
 from fairgate.onnx.chat_sandbox import ChatSandbox
-from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error, whole_number, within
-from fairgate.relations.oracles.text import THINKING_TAGS, has_tag, open_tag
+from fairgate.onnx.model_folder import (
+    ModelFolder,
+    is_tokenizer_error,
+    neutralised,
+    whole_number,
+    within,
+)
+from fairgate.relations.oracles.text import (
+    THINKING_TAGS,
+    Pairs,
+    has_tag,
+    open_tag,
+    unknown_control,
+    with_known_tags,
+)
 
 NO_CHAT = Chat()
 _PLACES = (("genai_config.json", "model"), ("config.json",), ("config.json", "text_config"))
 _BEFORE_A_LABEL = ("\n", ":", "(", '"', "*")
 _DEFAULTS = {"enable_thinking": False}
 """The answer is asked for at once; thinking is switched on in the policy."""
+_LEAST_TAG = 3
 _PROBE = "FairGate asks"
+_LITERAL = r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)\""""
+_THOUGHT = (
+    r"[\w.\[\]'\"]*(?:reason|think|thought)[\w.\[\]'\"]*(?:\|\w+|\.\w+\([^()]*\)|\([^()]*\))*"
+)
+_THINKING_IN_TEMPLATE = re.compile(rf"(?:{_LITERAL})\s*[+~]\s*{_THOUGHT}\s*[+~]\s*(?:{_LITERAL})")
+"""How a template writes what was thought: `'<think>' + message.reasoning + '</think>'`."""
+_OPENING = re.compile(r"[<\[][^<>\[\]\s]{1,40}[>\]]\w*$")
+_CLOSING = re.compile(r"^[<\[][^<>\[\]\s]{1,40}[>\]]")
+
+
+def thinking_in(template: str) -> Pairs:
+    """Return the tags between which a chat template puts what a model has thought."""
+    pairs = []
+    for found in _THINKING_IN_TEMPLATE.finditer(template):
+        before, after = (
+            (found[n] or found[n + 1] or "").replace("\\n", "\n").strip() for n in (1, 3)
+        )
+        opening, closing = _OPENING.search(before), _CLOSING.search(after)
+        if opening is not None and closing is not None:
+            pairs.append((opening[0], closing[0]))
+    return tuple(dict.fromkeys(pairs))
+
+
 _NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
 
 
@@ -210,9 +247,19 @@ class ChatTemplate:
         return self.render(_PROBE).rpartition(_PROBE)[2]
 
     @cached_property
+    def thinking(self) -> Pairs:
+        """Return the template's own tags of thinking."""
+        return thinking_in(self.source)
+
+    @cached_property
+    def begins_with(self) -> str:
+        """Return the end of its prompts, with tags of thinking that every oracle knows."""
+        return with_known_tags(self.ending, self.thinking)
+
+    @cached_property
     def mentions_thinking(self) -> bool:
         """Return whether the template contains tags of thinking."""
-        return has_tag(self.source)
+        return bool(self.thinking) or has_tag(self.source)
 
     def _applied(self, content: object) -> str:
         system, messages = self.chat.system, [{"role": "user", "content": content}]
@@ -320,8 +367,13 @@ class PromptTokenizer:
     def decode(self, tokens: Sequence[int]) -> str:
         """Return the text of an answer's tokens, nothing prettified.
 
-        Control tokens are left out, but for those that mark where the model thinks.
+        Control tokens are left out, but for those that mark where the model thinks, or may do so;
+        the template's own tags of thinking become tags that every oracle knows.
         """
+        thinking = () if self._template is None else self._template.thinking
+        return with_known_tags(self._marked(tokens), thinking)
+
+    def _marked(self, tokens: Sequence[int]) -> str:
         if not self._marks or self._marks.keys().isdisjoint(tokens):
             return self._decode(tokens)
         pieces: list[str] = []
@@ -345,7 +397,7 @@ class PromptTokenizer:
 
         A template ends its prompts itself; without one the policy's prompt does.
         """
-        return open_tag(prompt) if self._template is None else open_tag(self._template.ending)
+        return open_tag(prompt if self._template is None else self._template.begins_with)
 
     @cached_property
     def may_think(self) -> bool:
@@ -364,7 +416,11 @@ class PromptTokenizer:
         True for templates that mention thinking and whose prompts neither open nor close it.
         """
         template = self._template
-        return template is not None and template.mentions_thinking and not has_tag(template.ending)
+        return (
+            template is not None
+            and template.mentions_thinking
+            and not has_tag(template.begins_with)
+        )
 
     @cached_property
     def end_tokens(self) -> frozenset[int]:
@@ -405,13 +461,25 @@ class PromptTokenizer:
 
     @cached_property
     def _marks(self) -> Mapping[int, str]:
-        """Control tokens that tags of thinking are made of, and how they are written."""
-        tags = [tag for pair in THINKING_TAGS for tag in pair]
-        return {
-            number: token.content
-            for number, token in self._tokenizer.added_tokens_decoder.items()
-            if token.special and any(token.content in tag for tag in tags)
-        }
+        """Control tokens of thinking, and of no known meaning, and how they are written.
+
+        Of the latter those that look like one, and others that the chat template spells out.
+        """
+        template = self._template
+        own = () if template is None else template.thinking
+        source = "" if template is None else template.source
+        tags = [tag for pair in (*THINKING_TAGS, *own) for tag in pair]
+        marks = {}
+        for number, token in self._tokenizer.added_tokens_decoder.items():
+            text = token.content
+            if not token.special or number in self.end_tokens or len(text) < _LEAST_TAG:
+                continue
+            if unknown_control(text) or any(text in tag for tag in tags):
+                marks[number] = text
+            elif text in source and text not in self._tokenizer.named.values():
+                # `[X]` looks like other texts; so it is a control token for every oracle.
+                marks[number] = f"<|{text.strip('<|/>[]')}|>"
+        return marks
 
     @cached_property
     def _control_texts(self) -> tuple[str, ...]:
@@ -420,10 +488,7 @@ class PromptTokenizer:
         return tuple(sorted((text for text in special if len(text) > 1), key=len, reverse=True))
 
     def _defuse(self, text: str) -> str:
-        for control in self._control_texts:
-            if control in text:
-                text = text.replace(control, f"{control[0]} {control[1:]}")
-        return text
+        return neutralised(text, self._control_texts)
 
 
 _NAMED = ("bos", "eos", "unk", "sep", "pad", "cls", "mask")

@@ -224,6 +224,19 @@ def _schema(model: type[BaseModel]) -> Schema:
     return model.model_json_schema()
 
 
+_MOST_KEYS = 8
+_SYNONYMS = {
+    **dict.fromkeys(("threshold", "limit", "bound", "value", "target"), ("max", "min")),
+    **dict.fromkeys(("upper", "at_most"), ("max",)),
+    **dict.fromkeys(("lower", "at_least"), ("min",)),
+    **dict.fromkeys(("tolerance", "delta"), ("regression",)),
+    **dict.fromkeys(("dataset", "data", "cases", "tests", "questions"), ("sources", "items")),
+    **dict.fromkeys(("rules", "checks", "metrics", "assertions"), ("gates",)),
+    **dict.fromkeys(("sut", "target", "model", "application", "provider"), ("system",)),
+}
+"""Words of other tools, and the keys that they mean."""
+
+
 def dotted(where: YamlPath) -> str:
     """Return a place in the usual notation: `gates[1].max`; positions count from 0."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
@@ -252,6 +265,8 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> YamlFault:
             node = _branch(_at(root, where, data), root, details["input"])
             value = details["input"]
             finding = f"found {shown(value)}, expected {_expectation(node, root)}"
+            if value is None and (keys := _properties(node, root)):
+                return where, f"{name}{finding} with {listed(keys[:_MOST_KEYS])}"
             return where, f"{name}{finding}{_hint(value, node)}"
 
 
@@ -282,6 +297,9 @@ def _unknown(where: YamlPath, root: Schema, data: object) -> str:
     ]
     if kinds and not nearest(name, names):
         return f"{sentence}it is one of kind {listed(kinds, last='or')}"
+    meant = [key for key in _SYNONYMS.get(name.lower(), ()) if key in names]
+    if meant and not nearest(name, names):
+        return f"{sentence}write {listed(meant)}"
     owners = dict.fromkeys(
         owner
         for schema in (root, *root.get("$defs", {}).values())
@@ -399,6 +417,8 @@ def _range(schema: Schema) -> str:
 def _hint(value: object, node: Schema) -> str:
     """Return the next step for a common mistake, with the punctuation before it."""
     kind = node.get("type")
+    if "const" in node and not isinstance(value, str):
+        return f"; write {node['const']}, this FairGate reads no other"
     if kind == "string" and isinstance(value, int | float):
         return "; put it in quotes"
     if not isinstance(value, str):

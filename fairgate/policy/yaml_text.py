@@ -178,7 +178,10 @@ class Builder:
             node.size += child.size
             if key is not None and key in node.value:
                 first = next(position for name, position, _ in node.entries if name == key)
-                self._report(at, f"the key {quoted(key)} is already given in line {first[0]}")
+                self._report(
+                    at,
+                    f"the key {quoted(key)} is already given in line {first[0]}; keep one of them",
+                )
             elif key is not None:
                 node.entries.append((key, at, child))
                 node.value[key] = child.value

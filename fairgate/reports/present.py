@@ -95,9 +95,12 @@ def since_then(material: Material) -> Inline:
         changed.append([strong("the cases asked"), counts])
     if changed:
         return ["Changed since the baseline: ", *joined(changed, "; "), "."]
-    if verdict.OWN in now.under_test and verdict.REVISION not in now.under_test:
-        sentence = "Whether your system has changed since the baseline is not known: give it a "
-        return [sentence, code(verdict.REVISION), " in the policy."]
+    if unknown := verdict.unknown_parts(now.under_test):
+        parts = " or ".join(
+            "your system" if part == "system" else f"the {part}" for part in unknown
+        )
+        sentence = f"Whether {parts} has changed since the baseline is not known: give it a "
+        return [sentence, code("revision"), " in the policy."]
     return "Nothing that is under test has changed since the baseline, nor have the versions."
 
 

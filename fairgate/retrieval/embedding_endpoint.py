@@ -17,11 +17,15 @@ import numpy as np
 from fairgate.domain.errors import ModelError, UsageError
 from fairgate.domain.executions import Usage, usage_of
 from fairgate.domain.ports import Vectors
-from fairgate.domain.wording import quoted
-from fairgate.io.http_messages import HttpService, Limits, keeps_secrets
+from fairgate.domain.wording import harmless, quoted, shown
+from fairgate.io.http_messages import HttpAnswer, HttpService, Limits, keeps_secrets
+from fairgate.io.replies import outline
 
 AT_ONCE = 64
-"""Texts of one request."""
+"""Texts of one request, if nothing else is said."""
+_MOST_SHOWN = 200
+_FEWER = frozenset({400, 413, 422})
+"""Statuses with which servers refuse so many texts at once."""
 
 
 class Metered(Protocol):
@@ -53,12 +57,14 @@ class EndpointEmbedder:
         api_key_env: str | None = None,
         timeout: float = 30.0,
         prompt: str = "",
+        at_once: int = AT_ONCE,
         pause: Callable[[float], None] | None = None,
     ) -> None:
         """Name endpoint, model and the variable that holds the key; nothing is asked yet.
 
         `meter` counts every request before it is sent, and what its answer cost; `timeout` is in
-        seconds, of one attempt; `prompt` stands before every text; `pause` replaces waiting between
+        seconds, of one attempt; `prompt` stands before every text; `at_once` texts are sent in one
+        request, and half as many where the server refuses these; `pause` replaces waiting between
         attempts. Raises UsageError where the key would travel in the clear.
         """
         if api_key_env is not None and not keeps_secrets(url):
@@ -69,6 +75,7 @@ class EndpointEmbedder:
         self._url = url.rstrip("/") + "/embeddings"
         self._model = model
         self._prompt = prompt
+        self._at_once = at_once
         self._meter = meter
         self._service = HttpService(
             name=f"the endpoint {quoted(self._url)}, model {quoted(model)}",
@@ -79,7 +86,7 @@ class EndpointEmbedder:
             hints={
                 403: "the key has no right to this model",
                 404: "check `endpoint` (without /embeddings) and `model`",
-                413: "the texts are too long for this model",
+                413: "the text is too long for this model",
             },
             remedy="check `endpoint` and `model`",
             sleep=pause,
@@ -99,12 +106,15 @@ class EndpointEmbedder:
 
         Raises BudgetError where the meter's budget is spent.
         """
-        batches = []
-        for start in range(0, len(texts), AT_ONCE):
+        batches, start = [], 0
+        while start < len(texts):
             self._meter.begin(len(texts) - start)
-            batches.append(
-                self._asked([self._prompt + text for text in texts[start : start + AT_ONCE]])
-            )
+            batch = [self._prompt + text for text in texts[start : start + self._at_once]]
+            if (vectors := self._asked(batch)) is None:
+                self._at_once = len(batch) // 2
+                continue
+            batches.append(vectors)
+            start += len(batch)
         if not batches:
             return np.zeros((0, 0), dtype=np.float32)
         widths = {batch.shape[1] for batch in batches}
@@ -123,8 +133,15 @@ class EndpointEmbedder:
         return unit
 
     def _asked(self, texts: list[str]) -> Any:
+        """Return the vectors; None where the server refuses so many texts at once."""
         service = self._service
-        answer = service.ask(service.send(self._url, {"model": self._model, "input": texts}))
+        request = service.send(self._url, {"model": self._model, "input": texts})
+        ((_, answer),) = service.client.ask_all([request])
+        is_refused = isinstance(answer, HttpAnswer) and answer.status in _FEWER
+        if is_refused and len(texts) > 1:
+            return None
+        about = f"a text of {len(texts[0]):,} characters that ends in {quoted(texts[0][-30:])}"
+        answer = service.usable(answer, about if is_refused else "")
         try:
             value = json.loads(answer.body)
             vectors = _embeddings(value, len(texts))
@@ -132,14 +149,22 @@ class EndpointEmbedder:
             # The error's own text may hold the key, which a traceback would show.
             raise ModelError(
                 f"{service.name}: the answer is no list of embeddings "
-                f"({quoted(service.concealed(repr(error)))}); "
-                'expected {"data": [{"index": 0, "embedding": […]}, …]}'
+                f"({harmless(service.concealed(str(error))[:_MOST_SHOWN])}); "
+                'expected {"data": [{"index": 0, "embedding": […]}, …]}: give `endpoint` the base '
+                "of the server's OpenAI-compatible addresses, and `model` one that embeds texts"
             ) from None
         self._meter.add(usage_of(value))
         return vectors
 
 
 def _embeddings(value: Any, expected: int) -> Any:
+    if not isinstance(value, dict) or not isinstance(value.get("data"), list):
+        raise TypeError(f"found {outline(value)}")
+    for number, row in enumerate(value["data"]):
+        vector = row.get("embedding") if isinstance(row, dict) else None
+        if not isinstance(vector, list) or any(isinstance(part, list) for part in vector):
+            nested = " of lists" * isinstance(vector, list)
+            raise ValueError(f"`data[{number}].embedding` is {shown(vector)}{nested}")
     ordered = sorted(value["data"], key=lambda row: int(row["index"]))
     if [int(row["index"]) for row in ordered] != list(range(expected)):
         raise ValueError(f"{len(ordered)} vectors for {expected} texts")

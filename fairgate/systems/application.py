@@ -15,7 +15,13 @@ from pydantic import Field
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.executions import Document, Execution, Question
+from fairgate.domain.executions import (
+    Document,
+    Execution,
+    Question,
+    served_fields,
+    served_from,
+)
 from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import NOTHING, Executed, Progress, ResultStore, Retriever, Vectors
@@ -149,8 +155,6 @@ class ApplicationSystem:
         }
         self._failing.learn(cases, [*questions.values()])
         replies = self._replies(questions.values(), progress)
-        notice = self._failing.notice(cases, [*questions.values()], part="system")
-        self._resources.failures += [notice] if notice else []
         executions = {}
         for case in cases:
             question = questions[case.suite, case.key]
@@ -225,7 +229,7 @@ class ApplicationSystem:
             for question in unique
         }
         replies = stage.results(keys, self._store, progress)
-        replies |= {q: Execution(response="") for q in self._failing.without(unique, replies)}
+        replies |= self._failing.instead(unique, replies)
         if lost := len(keys) - len(replies):
             raise ApplicationError(
                 f"{application.name} gave no answer to {lost} of {len(keys)} questions"
@@ -251,7 +255,8 @@ def _question(case: Case, documents: Sequence[Document] | None) -> Question:
 
 def _reply_to(reply: Execution) -> dict[str, object]:
     documents = None if reply.documents is None else [flat(each) for each in reply.documents]
-    return {"answer": reply.response, "documents": documents}
+    served = {} if reply.served is None else {"served": served_fields(reply.served)}
+    return {"answer": reply.response, "documents": documents, **served}
 
 
 def _reply_from(_: Question, value: object) -> Execution | None:
@@ -260,6 +265,7 @@ def _reply_from(_: Question, value: object) -> Execution | None:
     documents = value.get("documents")
     try:
         read = None if documents is None else tuple(Document(**entry) for entry in documents)
-    except TypeError:
+        served = served_from(value.get("served"))
+    except (TypeError, ValueError):
         return None
-    return Execution(response=value["answer"], documents=read)
+    return Execution(response=value["answer"], documents=read, served=served)

@@ -55,8 +55,8 @@ class BudgetPart(Strict):
 
     requests: AtLeastOne | None = Field(
         default=None,
-        description="Questions and turns, and requests to an endpoint of embeddings (64 texts "
-        "each); what is stored already is not asked, and free.",
+        description="Questions and turns, and requests to an endpoint of embeddings (`batch_size` "
+        "texts each); what is stored already is not asked, and free.",
     )
     tokens: AtLeastOne | None = Field(
         default=None, description="Tokens of questions and answers, as answers report them."

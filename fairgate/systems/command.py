@@ -207,7 +207,7 @@ class LineApplication:
             except FailedQuestionError as error:
                 words = last_words(messages, self._secrets)
                 end = f"; the end of its stderr: {words}" if words else ""
-                done.put(FailedQuestionError(f"{error}{end}", error.question))
+                done.put(FailedQuestionError(f"{error}{end}", error.question, error.reason))
             finally:
                 await _ended(process)
 
@@ -246,13 +246,15 @@ class LineApplication:
                 replies.append(without_secrets(reply_of(value, self._paths), self._secrets))
             return replies[-1]
         except TimeoutError:
-            text = f"no reply within {self._program.timeout:g} s"
+            reason, text = "no answer in time", f"no reply within {self._program.timeout:g} s"
         except (ConnectionError, EOFError):
-            text = f"it ended with exit code {await process.wait()} instead of a reply"
+            reason = f"exit code {await process.wait()}"
+            text = f"it ended with {reason} instead of a reply"
         except ApplicationError as error:
-            text = f"{error}; only replies belong on stdout"
+            reason, text = "no usable answer", f"{error}; only replies belong on stdout"
         about = f"{self.name}, asked {question.named(replies)}"
-        raise FailedQuestionError(f"{about}: {concealed(text, self._secrets)}", question) from None
+        message = f"{about}: {concealed(text, self._secrets)}"
+        raise FailedQuestionError(message, question, reason) from None
 
     async def _exchanged(self, process: asyncio.subprocess.Process, message: dict[str, Any]) -> Any:
         """Write a line and return the value of the next one, which repeats its `id`."""

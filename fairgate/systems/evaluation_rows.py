@@ -7,7 +7,6 @@ or prompt is its question.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,13 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
-from fairgate.io.tables import capped, file_sha256, read_json_objects, read_whole
+from fairgate.io.tables import (
+    capped,
+    file_sha256,
+    list_in_cell,
+    read_json_objects,
+    read_whole,
+)
 from fairgate.io.tables import read_rows as read_table
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.recorded import RowPaths
@@ -35,7 +40,6 @@ _ANSWER = ("answer", "output", "response", "result", "text", "content")
 """Names of the one text that counts, where an input or output is a JSON object."""
 _MOST_STEPS = 12
 _TABLES = (".csv", ".tsv", ".parquet", ".pq")
-_MOST_CELL = 1 << 20
 _TRACED = ReplyPaths(
     answer=json_path("$.answer"), documents=json_path("$.documents"), may_lack_documents=True
 )
@@ -49,6 +53,9 @@ TOOLS = {
         question="$.input", answer="$.actual_output", documents="$.retrieval_context"
     ),
 }
+
+_BETWEEN = {"deepeval": "|"}
+"""What stands between the texts of a cell, by the tool that writes so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +158,7 @@ def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Ex
     paths: ReplyPaths = chosen.paths
     if isinstance(columns, str):  # both tools write null where nothing was retrieved
         paths = replace(paths, may_lack_documents=True)
-    for line, row in _rows_of(path, paths):
+    for line, row in _rows_of(path, paths, _BETWEEN.get(str(columns), "")):
         location = f"{path}:{line}"
         texts = question.find(row)
         if not texts or not isinstance(texts[0], str):
@@ -162,7 +169,9 @@ def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Ex
         yield location, texts[0], _reply(row, paths, location)
 
 
-def _rows_of(path: Path, paths: ReplyPaths) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _rows_of(
+    path: Path, paths: ReplyPaths, between: str
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Yield line and values of each row: of JSON, or of a table whose cells hold lists as texts."""
     if path.suffix.lower() not in _TABLES:
         yield from read_json_objects(str(path))
@@ -171,33 +180,8 @@ def _rows_of(path: Path, paths: ReplyPaths) -> Iterator[tuple[int, Mapping[str, 
     for row in read_table(str(path)):
         values = dict(row.values)
         if isinstance(first, str) and isinstance(cell := values.get(first), str):
-            values[first] = _list_in(cell, f"{path}:{row.line}", first)
+            values[first] = list_in_cell(cell, f"{path}:{row.line}", first, between=between)
         yield row.line, values
-
-
-def _list_in(cell: str, location: str, column: str) -> list[Any] | None:
-    """Return the list that a cell holds, as JSON or as Python writes it, or between `|` (deepeval).
-
-    None where it is empty. Raises DataError.
-    """
-    text = cell.strip()
-    if not text or text in ("None", "null", "nan"):
-        return None
-    if not text.startswith("["):
-        return [part for part in text.split("|") if part.strip()]
-    try:
-        value = ast.literal_eval(text) if len(text) < _MOST_CELL else read_json(text, strict=False)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        try:
-            value = read_json(text, strict=False)
-        except JsonError:
-            value = None
-    if not isinstance(value, list):
-        raise DataError(
-            f"{location}: column {column!r} holds {capped(cell)}; expected a list of texts, as "
-            "JSON or as Python writes it"
-        )
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

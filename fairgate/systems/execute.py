@@ -35,6 +35,8 @@ from fairgate.domain.executions import (
     GenerationRequest,
     Question,
     SharedDocuments,
+    served_fields,
+    served_from,
 )
 from fairgate.domain.json_text import flat, read_json
 from fairgate.domain.ports import (
@@ -48,7 +50,7 @@ from fairgate.domain.ports import (
     Retriever,
     Vectors,
 )
-from fairgate.systems.failing_alone import RETRIEVER, FailingAlone
+from fairgate.systems.failing_alone import FailingAlone
 from fairgate.systems.generator import render_prompt
 
 ANSWERS, RETRIEVALS = "answer", "retrieval"
@@ -143,7 +145,8 @@ def answer_fields(answer: Execution) -> dict[str, object]:
         "tokens": answer.tokens,
         "stopped": answer.stopped,
     }
-    return fields if answer.degrees is None else fields | degrees_fields(answer.degrees)
+    fields |= {} if answer.degrees is None else degrees_fields(answer.degrees)
+    return fields if answer.served is None else fields | {"served": served_fields(answer.served)}
 
 
 def answer_to(answer: Execution) -> str:
@@ -161,10 +164,17 @@ def answer_from(value: object) -> Execution | None:
     if margin is not None and not is_finite_number(margin):
         return None
     try:
-        degrees = degrees_from(fields)
+        degrees, served = degrees_from(fields), served_from(fields.get("served"))
     except ValueError:
         return None
-    return Execution(response=text, margin=margin, tokens=tokens, stopped=stopped, degrees=degrees)
+    return Execution(
+        response=text,
+        margin=margin,
+        tokens=tokens,
+        stopped=stopped,
+        degrees=degrees,
+        served=served,
+    )
 
 
 def scores_from(value: object, count: int) -> list[float] | None:
@@ -255,16 +265,15 @@ class LocalSystem:
             cases, system.retrievers, self._retrieved, earlier, progress, self.failing_searches
         )
         searches = [(case.query, case.changed) for case in cases]
-        said = self.failing_searches.notice(cases, searches, part=RETRIEVER)
-        self.failures += filter(None, [said])
+        unfound = self.failing_searches.instead(searches, ())
         requests = [
             request_for(case, documents.get((case.suite, case.key)), system) for case in cases
         ]
         # Who gets no documents because the retriever fails gets no answer: that is unreadable.
         lost = {
-            (case.suite, case.key)
+            (case.suite, case.key): unfound[search]
             for case, search in zip(cases, searches, strict=True)
-            if search in self.failing_searches.failed
+            if search in unfound
             and case.documents_of is None
             and not documents.get((case.suite, case.key), True)
         }
@@ -278,13 +287,13 @@ class LocalSystem:
         failing = self.failing_requests
         failing.learn(cases, requests)
         answers = _generate(generated, system.generator, store, progress, failing)
-        self.failures += filter(None, [failing.notice(cases, requests, part="generator")])
         answers |= _score(scored, system.generator, store, progress)
         executions: dict[tuple[str, str], Execution] = {}
         for case, request in zip(cases, requests, strict=True):
             listed = documents.get((case.suite, case.key))
-            is_asked = case.is_answered and (case.suite, case.key) not in lost
-            answer = answers[request] if is_asked else Execution(response="")
+            answer = lost.get((case.suite, case.key), Execution(response=""))
+            if case.is_answered and (case.suite, case.key) not in lost:
+                answer = answers[request]
             # Its letter may have been scored in the place of an option.
             if case.scored and answer.response in case.scored:
                 option = case.options[case.scored.index(answer.response)]
@@ -303,11 +312,6 @@ class LocalSystem:
     def failing_requests(self) -> FailingAlone[GenerationRequest]:
         """Prompts at which the generator fails and not at their sources'."""
         return FailingAlone()
-
-    @cached_property
-    def failures(self) -> list[str]:
-        """Say at which questions a part failed that count as its treatment of an identity."""
-        return []
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the embeddings of retrieved documents, of their index or of their texts."""
@@ -439,7 +443,8 @@ def _retrieve(
                     question = partly.error.question
                     if isinstance(question, Question):
                         search = (question.query, question.changed)
-                        raise FailedQuestionError(str(partly.error), search) from None
+                        reason = f"the retriever's {partly.error.reason}"
+                        raise FailedQuestionError(str(partly.error), search, reason) from None
                 raise partly.error from None
             yield dict(zip(batch, map(shared.held, rankings), strict=True))
 
@@ -461,7 +466,7 @@ def _retrieve(
         for query, changed_document in dict.fromkeys(searches)
     }
     lists = stage.results(keys, store, progress)
-    return lists | dict.fromkeys(failing.without(keys, lists), ())
+    return lists | dict.fromkeys(failing.instead(keys, lists), ())
 
 
 def _generate(
@@ -503,7 +508,7 @@ def _generate(
         for request in unique
     }
     answers = stage.results(keys, store, progress)
-    answers |= {request: Execution(response="") for request in failing.without(unique, answers)}
+    answers |= failing.instead(unique, answers)
     if lost := len(unique) - len(answers):
         raise ModelError(f"the generator returned no answer for {lost} of {len(unique)} prompts")
     return answers

@@ -7,18 +7,17 @@ at the source, too, only once, or at more than a quarter of what it is asked, it
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Container, Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Generic, TypeVar
 
-from fairgate.domain.cases import Case, is_follow_up, split_variant
+from fairgate.domain.cases import Case, is_follow_up
 from fairgate.domain.errors import BudgetError, FailedQuestionError, FairGateError
+from fairgate.domain.executions import Execution, Served
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 _FEW = 8
-_SHOWN = 5
 
 
 class FailingAlone(Generic[K]):
@@ -26,7 +25,7 @@ class FailingAlone(Generic[K]):
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self.failed: dict[K, FairGateError] = {}
+        self.failed: dict[K, FailedQuestionError] = {}
         """Questions without an answer, with what was said the first time; they are not stored."""
         self._of_source: dict[tuple[object, ...], K] = {}
         """The question that puts a source as it stands, by what it shares with its follow-ups."""
@@ -91,29 +90,10 @@ class FailingAlone(Generic[K]):
                 return False
         return True
 
-    def without(self, questions: Iterable[K], answered: Container[K]) -> list[K]:
-        """List the questions at which it failed alone and that have no answer."""
-        return [q for q in questions if q in self.failed and q not in answered]
-
-    def notice(self, cases: Sequence[Case], questions: Sequence[K], *, part: str) -> str:
-        """Say at which variants a part failed, and what it said the first time; empty for none."""
-        variants = Counter(
-            split_variant(case.key)[1].strip("#")
-            for case, question in zip(cases, questions, strict=True)
-            if question in self.failed
-        )
-        if not variants:
-            return ""
-        total, first = variants.total(), next(iter(self.failed.values()))
-        counts = ", ".join(f"`{name}` ({count:,})" for name, count in variants.most_common(_SHOWN))
-        more = f" and {len(variants) - _SHOWN:,} more" if len(variants) > _SHOWN else ""
-        return (
-            f"the {part} failed at {total:,} questions and answered their sources right after "
-            f"each, so they count as {_COUNTED.get(part, 'unreadable answers')}: {counts}{more}. "
-            f"The first: {first}"
-        )
-
-
-RETRIEVER = "retriever"
-"""Part of a system that finds documents."""
-_COUNTED = {RETRIEVER: "lists without documents, and unreadable answers"}
+    def instead(self, questions: Iterable[K], answered: Container[K]) -> dict[K, Execution]:
+        """Return what stands for the answers to questions at which it failed alone."""
+        return {
+            question: Execution(response="", served=Served(failure=error.reason, error=str(error)))
+            for question in questions
+            if (error := self.failed.get(question)) is not None and question not in answered
+        }

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -36,10 +37,10 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
 from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text, way_of
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted
-from fairgate.io.http_messages import NOT_NOW, HttpAnswer, HttpService
+from fairgate.io.http_messages import NOT_NOW, HttpAnswer, HttpError, HttpService, failure_in
 from fairgate.io.machine import libraries_of_answers
-from fairgate.io.replies import text_of_parts
-from fairgate.systems.listed_tokens import MOST_LISTED, listed_degrees
+from fairgate.io.replies import outline, place_of_text, served_of, text_of_parts
+from fairgate.systems.listed_tokens import MOST_LISTED, is_listed, listed_degrees
 from fairgate.systems.models import WHICH_GRAPH, GraphFile
 from fairgate.systems.revisions import RevisionField
 from fairgate.systems.service_fields import (
@@ -81,6 +82,11 @@ _SET_HERE = {
     ),
 }
 """Fields of a request that `extra_body` may not set, and why; null takes out one of `decoding`."""
+_LIMIT = "max_tokens"
+_LIMITS = r"\b(?:max_[a-z_]{0,20}tokens(?:_to_sample)?|num_predict)\b"
+"""Names of the longest answer, in tokens."""
+_REASONING = ("reasoning_content", "reasoning", "thinking", "thinking_blocks")
+"""Members of a message beside its content that hold thinking."""
 _CUT = ("length", "max_tokens", "max_output_tokens", "model_length")
 """Reasons to end at the limit of tokens: OpenAI's, Anthropic's, Gemini's, Mistral's."""
 _WITHHELD = "filter|safety|block|prohibit|recitation|spii|refusal|sensitive"
@@ -360,6 +366,7 @@ class ChatEndpoint:
         self.notices: list[str] = []
         """Why answers say nothing, once they are there."""
         self._silent: Counter[str] = Counter()
+        self._limit = _LIMIT
         self._answers = 0
         self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
         self._service = HttpService(
@@ -432,23 +439,34 @@ class ChatEndpoint:
             for _ in range(self._endpoint.attempts):
                 http_request = service.send(self._url, self._body(request, messages))
                 response = yield replace(http_request, after=after)
+                if name := self._other_limit(response):
+                    self._limit = name
+                    response = yield service.send(self._url, self._body(request, messages))
                 about = turn
                 if service.is_too_long(response):
                     end = quoted(f"…{message[-30:]}")
                     about = turn or f"a prompt of {len(message):,} characters that ends in {end}"
                 try:
                     usable = service.usable(response, about)
-                    answer, why_silent = self._generated(usable, request, turn)
+                    answer, why_silent = self._generated(usable, request, turn, messages)
                 except ModelError as error:
                     is_busy = isinstance(response, HttpAnswer) and response.status in NOT_NOW
                     if is_busy or service.is_too_long(response):
                         raise
-                    raise FailedRequestError(str(error), request) from None
+                    raise FailedRequestError(str(error), request, failure_in(response)) from None
                 if why_silent != _NO_CONTENT:
                     break
                 after = 1.0
             messages.append({"role": "assistant", "content": answer.response or ""})
         return answer, why_silent
+
+    def _other_limit(self, response: HttpAnswer | HttpError) -> str:
+        """Return the name that a server wants instead of `max_tokens`; empty for none."""
+        if isinstance(response, HttpError) or response.status not in (400, 422):
+            return ""
+        words = response.body[:2000].decode("utf-8", "replace")
+        other = next((name for name in re.findall(_LIMITS, words) if name != _LIMIT), "")
+        return "" if _LIMIT not in words or self._service.is_too_long(response) else other
 
     def _body(self, request: GenerationRequest, messages: list[dict[str, str]]) -> dict[str, Any]:
         decoding, extra = self._decoding, self._endpoint.extra_body
@@ -458,7 +476,7 @@ class ChatEndpoint:
             "temperature": decoding.temperature,
         }
         if extra.get("max_completion_tokens") is None:  # servers refuse the two together
-            body["max_tokens"] = decoding.max_new_tokens
+            body[self._limit] = decoding.max_new_tokens
         if not decoding.is_greedy:
             body |= {"top_p": decoding.top_p, "seed": request.seed % _MOST_SEED}
             # Not every endpoint knows it, so it is only sent where the policy asks for it.
@@ -470,7 +488,11 @@ class ChatEndpoint:
         return {name: value for name, value in (body | extra).items() if value is not None}
 
     def _generated(
-        self, answer: HttpAnswer, request: GenerationRequest, turn: str
+        self,
+        answer: HttpAnswer,
+        request: GenerationRequest,
+        turn: str,
+        messages: Sequence[Mapping[str, str]],
     ) -> tuple[Execution, str]:
         """Return the answer, and why it says nothing; empty where it says something."""
         service = self._service
@@ -484,9 +506,11 @@ class ChatEndpoint:
                 f"{service.name}{f', asked {turn}' if turn else ''}: the answer is no completion "
                 f"({quoted(service.concealed(repr(error)))}); expected "
                 '{"choices": [{"message": {"content": "…"}}]}'
+                + _elsewhere(answer.body)
                 + (", whole: it is a stream of events, which the server has to leave" * streams)
             ) from None
         usage = usage_of(value)
+        characters = sum(len(said["content"]) for said in messages)
         self._meter.add(usage)
         reason = value["choices"][0].get("finish_reason")
         clean = (text or "").encode("utf-8", "replace").decode("utf-8")
@@ -495,13 +519,32 @@ class ChatEndpoint:
             tokens=usage.output or 0,
             stopped="length" if _is_cut(reason) else "end",
             degrees=listed_degrees(value["choices"][0], request) if request.forms else None,
+            served=served_of(value, answer.headers, characters=characters),
         )
-        return generated, _why_silent(text, message, reason)
+        why_silent = _why_silent(text, message, reason)
+        listed = value["choices"][0].get("logprobs")
+        if request.forms and listed and not is_listed(listed):
+            why_silent = why_silent or (
+                "list log-probabilities in another form and have no degrees: `choices[0].logprobs` "
+                f"is {outline(listed)}, expected `content` with `token`, `logprob`, `top_logprobs`"
+            )
+        return generated, why_silent
 
     def _remarks(self) -> Iterator[str]:
         """Yield how many answers say nothing, for each reason."""
         for why, count in self._silent.items():
             yield f"{self._service.name}: {count:,} of {self._answers:,} answers {why}"
+
+
+def _elsewhere(body: bytes) -> str:
+    """Say where a reply of another API has its text; empty where that is not known."""
+    with suppress(JsonError):
+        if place := place_of_text(read_json(body, strict=False)):
+            return (
+                f"; found a text at `{place}`: give `base_url` the server's OpenAI-compatible "
+                f"address, or ask it as an application, `http` with `response: {{answer: {place}}}`"
+            )
+    return ""
 
 
 def _message(value: Any) -> Mapping[str, Any] | None:
@@ -543,6 +586,12 @@ def _why_silent(text: str | None, message: Mapping[str, Any] | None, reason: obj
         )
     if isinstance(reason, str) and re.search(_WITHHELD, reason, re.IGNORECASE):
         return f"were withheld by the endpoint's filter ({told})"
+    if where := next((name for name in _REASONING if message and message.get(name)), ""):
+        return (
+            f"have no content, and thinking in `{where}`: switch thinking off "
+            "(`template_arguments: {enable_thinking: false}` for most models), or let the server "
+            "tell its end from the answer (its reasoning parser)"
+        )
     if text is not None:  # an empty text is what a model may say
         return ""
     return _NO_CONTENT

@@ -34,9 +34,10 @@ from fairgate.io.http_messages import (
     HttpError,
     HttpService,
     Request,
+    failure_in,
     keeps_secrets,
 )
-from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, without_secrets
+from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, served_of, without_secrets
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.labelling import LabelsField
@@ -332,11 +333,13 @@ class HttpApplication:
         except ApplicationError as error:
             if isinstance(response, HttpAnswer) and response.status in NOT_NOW:
                 raise
-            raise FailedQuestionError(str(error), question) from None
+            raise FailedQuestionError(str(error), question, failure_in(response)) from None
         try:
             value = parsed_json(answer.body)
             self._meter.add(usage_of(value))
-            return without_secrets(reply_of(value, self._paths), service.secrets)
+            reply = without_secrets(reply_of(value, self._paths), service.secrets)
+            served = served_of(value, answer.headers, characters=len(question.prompt))
+            return reply._replace(served=served)
         except ApplicationError as error:
             text = f"{self.name}, {about}: {service.concealed(str(error))}"
             raise FailedQuestionError(text, question) from None

@@ -1,10 +1,11 @@
 """Degrees from the tokens that an endpoint lists: the likeliest where the answer's label begins.
 
-`logprobs` of OpenAI's completions: for each token of the answer its log-probability, and those of
-up to 20 others in its place. A label's probability is that of the listed tokens that only it can
-begin with. Where a token begins several labels (`non`), those that begin with the token that was
-taken are told apart at the next one. A label that is not listed has at most the probability of the
-last token that is, or what the listed ones leave: it is stored as that bound, and marked.
+`logprobs` of OpenAI's chat completions, or of its older ones: for each token of the answer its
+log-probability, and those of up to 20 others in its place. A label's probability is that of the
+listed tokens that only it can begin with. Where a token begins several labels (`non`), those that
+begin with the token that was taken are told apart at the next one. A label that is not listed has
+at most the probability of the last token that is, or what the listed ones leave: it is stored as
+that bound, and marked.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from fairgate.domain.degrees import Degrees
@@ -107,7 +109,7 @@ def _labels(request: GenerationRequest) -> dict[str, str]:
 
 def _tokens(reported: object) -> list[tuple[str, float, _Listed]]:
     """Return each token, its log-probability, and the listed ones; empty for what has no form."""
-    content = reported.get("content") if isinstance(reported, Mapping) else None
+    content = _content(reported)
     if not isinstance(content, list) or len(content) > _MOST_TOKENS:
         return []
     tokens = []
@@ -119,6 +121,32 @@ def _tokens(reported: object) -> list[tuple[str, float, _Listed]]:
         listed = dict(_entries(top if isinstance(top, list) else []))
         tokens.append((*own, list((dict([own]) | listed).items())))
     return tokens
+
+
+def is_listed(reported: object) -> bool:
+    """Return whether log-probabilities have a known form."""
+    return isinstance(_content(reported), list)
+
+
+def _content(reported: object) -> object:
+    """Return the tokens one by one, also where the lists of older APIs stand beside each other."""
+    if not isinstance(reported, Mapping):
+        return reported if isinstance(reported, list) else None
+    tokens, nats = reported.get("tokens"), reported.get("token_logprobs")
+    if not isinstance(tokens, list) or not isinstance(nats, list):
+        return reported.get("content")
+    tops = reported.get("top_logprobs")
+    beside = tops if isinstance(tops, list) else []
+    return [
+        {
+            "token": token,
+            "logprob": log,
+            "top_logprobs": [{"token": t, "logprob": n} for t, n in top.items()]
+            if isinstance(top, Mapping)
+            else top,
+        }
+        for token, log, top in zip_longest(tokens, nats, beside[: len(tokens)])
+    ]
 
 
 def _entries(values: Sequence[object]) -> Iterator[tuple[str, float]]:

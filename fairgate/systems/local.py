@@ -57,6 +57,7 @@ from fairgate.systems.models import (
     lacks_template,
     long_embedder,
     recorded_precision,
+    unfetched,
     unproved_here,
 )
 from fairgate.systems.own_retriever import WAYS, AskedRetriever, OwnRetrieverPolicy
@@ -276,7 +277,7 @@ class LocalPolicy(SystemKind):
         for path, model, wrong in models:
             if wrong:
                 yield Finding(place=path, sentence=wrong)
-            elif note := unproved_here(model, runtime):
+            elif note := unfetched(model, runtime) or unproved_here(model, runtime):
                 yield Finding(place=path, sentence=note, is_problem=False)
         if isinstance(retriever, RetrieverPolicy):
             if retriever.index == "bm25" and find_spec("bm25s") is None:
@@ -388,7 +389,6 @@ class OpenLocal(LocalSystem):
         self._chosen = generator
         self._role = role
         self._resources = resources
-        self.failures = resources.failures
         self._index = retriever if isinstance(retriever, RetrieverPolicy) else None
         self._asked = (
             AskedRetriever(retriever, resources, self._meter)
@@ -408,6 +408,10 @@ class OpenLocal(LocalSystem):
         facts |= self._resources.suites_under_test()
         if not isinstance(self._chosen, NoGenerator):
             facts["model"] = f"{model_name(self._chosen)} {short(self._generator.fingerprint)}"
+            if isinstance(self._chosen, EndpointGeneratorPolicy) and (
+                revision := revision_text(self._chosen.endpoint.revision)
+            ):
+                facts["model revision"] = short(revision)
             if precision := self._precision:
                 facts["precision"] = precision
             facts["prompt"] = short(prompt_facts(self._chosen))

@@ -195,6 +195,16 @@ def lacks_template(chosen: NamedModel, runtime: Runtime) -> bool:
         return False
 
 
+def unfetched(chosen: NamedModel, runtime: Runtime) -> str:
+    """Return a sentence where a model is to be fetched from the hub; empty where it is here."""
+    if embedded_path("models", chosen.model) is not None or _path_of(chosen, runtime) is not None:
+        return ""
+    return (
+        f"{quoted(chosen.model)} is no folder here: a run takes it from the Hugging Face hub's "
+        "cache, or fetches it; whether it can answer is known then (`fairgate doctor` tries it)"
+    )
+
+
 def unproved_here(chosen: NamedModel, runtime: Runtime) -> str:
     """Return the sentence of `unproved` for a local model; empty where only the hub has it."""
     path = _path_of(chosen, runtime)

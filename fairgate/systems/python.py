@@ -208,7 +208,7 @@ class CallApplication:
         except (Exception, SystemExit) as error:
             words = f"{type(error).__name__}: {harmless(_words(error))}"
             raise FailedQuestionError(
-                f"{about}: {did} {words}; --debug shows where", question
+                f"{about}: {did} {words}; --debug shows where", question, type(error).__name__
             ) from error
 
     @cached_property

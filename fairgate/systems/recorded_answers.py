@@ -11,19 +11,20 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from fairgate.domain.cases import TURNS, Case, source_of
-from fairgate.domain.degrees import Degrees, degrees_from
+from fairgate.domain.degrees import degrees_from
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import (
     CorpusDocument,
     Document,
     Execution,
     SharedDocuments,
+    served_from,
 )
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.tables import (
@@ -38,11 +39,22 @@ from fairgate.io.tables import (
 )
 from fairgate.systems.generator import prompt_alone
 
+Value = TypeVar("Value")
 PLAN = "plan"
 """Field of a line: the hash of the questions that its file was written for."""
 _Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one."""
-_FIELDS = ("key", "response", "documents", "options", "suite", "margin", "degrees", "at_most")
+_FIELDS = (
+    "key",
+    "response",
+    "documents",
+    "options",
+    "suite",
+    "margin",
+    "degrees",
+    "at_most",
+    "served",
+)
 _PLAN_FIELDS = (PLAN, "wave", "query", "before", "prompt", "instruction", "labels", "changed")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
 _TYING = ("query", "prompt")
@@ -123,7 +135,8 @@ def line_from(
         documents=_documents(record.get("documents"), location, seen),
         margin=_number(record.get("margin"), f"{location}: margin"),
         options=_texts(record, "options", location),
-        degrees=_degrees(record, location),
+        degrees=_stored(degrees_from, record, location),
+        served=_stored(served_from, record.get("served"), location),
     )
     return _text(record, "suite", location) or "", key, answer
 
@@ -163,9 +176,9 @@ def _texts(record: Mapping[str, Any], field: str, location: str) -> tuple[str, .
     return tuple(checked_text(text, location, f"{field}[{i}]") for i, text in enumerate(value))
 
 
-def _degrees(record: Mapping[str, Any], location: str) -> Degrees | None:
+def _stored(read: Callable[[Any], Value], fields: Any, location: str) -> Value:
     try:
-        return degrees_from(record)
+        return read(fields)
     except ValueError as error:
         raise DataError(f"{location}: {error}") from None
 

@@ -62,8 +62,6 @@ class Resources:
         self.reuses = False
         """Whether the system's answers of an earlier run are used, since it was first asked."""
         self._made: dict[str, Any] = {}
-        self.failures: list[str] = []
-        """At which questions the system failed that count as unreadable answers."""
         self.meter: Meter | None = None
         """What counts all that the system asks from outside, once something may."""
         self._notices: list[list[str]] = [] if team is None else [team.notices]

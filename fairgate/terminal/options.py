@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import datetime as dt
 import inspect
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,10 +21,40 @@ from click.core import ParameterSource
 from fairgate.domain.catalogue import FEATURES
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Runtime
+from fairgate.domain.wording import listed
 
 C = TypeVar("C", bound=Callable[..., Any])
 
+
+class _PolicyFile(click.Path):
+    """A file that is there; a policy that is not is told with those that are."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not Path(value).exists():
+            found = [str(file) for file in _policies()]
+            there = f"there are {listed(found, last='and')}; " if found else ""
+            said = f"File {str(value)!r} does not exist; {there}`fairgate init` writes a policy."
+            self.fail(said, param, ctx)
+        return super().convert(value, param, ctx)
+
+
+def _policies() -> list[Path]:
+    """Return the policies of this folder and of `policies`, the first few by name."""
+    files = [*Path().glob("*.y*ml"), *Path("policies").glob("*.y*ml")]
+    found = []
+    for file in sorted(files):
+        with contextlib.suppress(OSError):
+            if re.search(rb"(?m)^suites:", file.read_bytes()[:_MOST_READ]):
+                found.append(file)
+    return found[:_MOST_NAMED]
+
+
+_MOST_READ, _MOST_NAMED = 1 << 16, 8
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+POLICY_FILE = _PolicyFile()
 FOLDER = click.Path(file_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 

@@ -10,7 +10,9 @@ import codecs
 import contextlib
 import os
 import sys
+import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 VERDICTS = {ExitCode.PASS, ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT}
 _ESCAPES = "fairgate.escapes"
 _HEARTBEAT_SECONDS = 15.0
+_SILENT_SECONDS = 10.0
 _MINUTE = 60.0
 
 
@@ -179,23 +182,80 @@ class _Stage:
         return f", about {round(seconds / _MINUTE):,} min left"
 
 
+class _Silence:
+    """Tells that nothing comes: after ten seconds, and after twice as long each time from then.
+
+    From a thread of its own, which ends with the last stage, or with what it tells.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.tell = weakref.WeakMethod(tell)
+        self.about: list[str] = []
+        self.last = 0.0
+        self._over: threading.Event | None = None
+
+    def begin(self, about: str, *, has_work: bool) -> None:
+        """Listen for the results of a stage."""
+        self.about.append(about)
+        self.heard()
+        if self._over is None and has_work:
+            self._over = threading.Event()
+            listen = threading.Thread(
+                target=_listen, args=(weakref.ref(self), self._over), daemon=True
+            )
+            listen.start()
+
+    def heard(self) -> None:
+        """Begin anew: something came."""
+        self.last = time.monotonic()
+
+    def end(self) -> None:
+        """Stop listening for the innermost stage."""
+        self.about.pop()
+        self.heard()
+        if not self.about and self._over is not None:
+            self._over.set()
+            self._over = None
+
+
+def _listen(silence: weakref.ref[_Silence], over: threading.Event) -> None:
+    last, patience, left = 0.0, _SILENT_SECONDS, _SILENT_SECONDS
+    while not over.wait(max(0.0, left)):
+        listened = silence()
+        tell = None if listened is None else listened.tell()
+        if listened is None or tell is None:
+            return
+        if listened.last != last:
+            last, patience = listened.last, _SILENT_SECONDS
+        left = last + patience - time.monotonic()
+        if left <= 0:
+            about = next(iter(listened.about[-1:]), "")
+            tell(f"{about}: nothing has come for {time.monotonic() - last:.0f} s; waiting")
+            patience *= 2
+            left = last + patience - time.monotonic()
+        del listened, tell  # what ends is not kept by whoever listens to it
+
+
 class Heartbeat(Progress):
     """Prints what is done every few seconds, in plain lines that a CI log keeps."""
 
     def __init__(self) -> None:
-        """Start silent: a stage without work prints nothing."""
+        """Start silent: a stage without work and without stored results prints nothing."""
         self._stages: list[_Stage] = []
         self._last = 0.0
+        self._silence = _Silence(self.note)
 
     def start(self, stage: str, total: int, cached: int) -> None:
-        """Announce a stage that has something to do."""
+        """Announce a stage: what it has to do, and what the store spares it."""
         now = self._last = time.monotonic()
         self._stages.append(_Stage(stage, total, cached, now, cached))
-        if cached < total:
-            say(f"fairgate: {stage}: {total - cached} to do, {cached} in store")
+        self._silence.begin(stage, has_work=cached < total)
+        if said := _beginning(stage, total, cached):
+            self.note(said)
 
     def advance(self, steps: int) -> None:
         """Count, and print if the last line is long ago."""
+        self._silence.heard()
         stage = self._stages[-1]
         now = time.monotonic()
         stage.advance(steps, now)
@@ -205,11 +265,19 @@ class Heartbeat(Progress):
 
     def finish(self) -> None:
         """Go back to the stage around this one."""
+        self._silence.end()
         self._stages.pop()
 
     def note(self, text: str) -> None:
         """Print what follows and what it costs."""
         say(f"fairgate: {text}")
+
+
+def _beginning(stage: str, total: int, cached: int) -> str:
+    """Return what a stage has to do; empty for nothing at all."""
+    if cached < total:
+        return f"{stage}: {total - cached} to do, {cached} in store"
+    return f"{stage}: all {total:,} in store" if total else ""
 
 
 class Bars(Progress):
@@ -219,11 +287,15 @@ class Bars(Progress):
         """Show nothing yet."""
         self._live: Any = None
         self._tasks: list[Any] = []
+        self._silence = _Silence(self.note)
 
     def start(self, stage: str, total: int, cached: int) -> None:
         """Show a bar for a stage that has something to do."""
+        self._silence.begin(stage, has_work=cached < total)
         if cached >= total:
             self._tasks.append(None)
+            if said := _beginning(stage, total, cached):
+                self.note(said)
             return
         if self._live is None:
             from rich import progress
@@ -241,11 +313,13 @@ class Bars(Progress):
 
     def advance(self, steps: int) -> None:
         """Move the innermost bar."""
+        self._silence.heard()
         if self._tasks[-1] is not None:
             self._live.advance(self._tasks[-1], steps)
 
     def finish(self) -> None:
         """Leave the bar as it is, and the terminal free when no stage is left."""
+        self._silence.end()
         self._tasks.pop()
         if self._live is not None and not self._tasks:
             self._live.stop()

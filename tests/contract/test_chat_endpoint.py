@@ -1,5 +1,7 @@
 """A model behind an OpenAI-compatible endpoint: asked as its makers document it, never believed."""
 
+import json
+
 import pytest
 from contract.conftest import NO_RETRIEVAL
 from fakes import rag_app
@@ -174,6 +176,8 @@ SILENT = {
     "withheld by Gemini": (completion(None, "content_filter: PROHIBITED_CONTENT"), 1, "`finish_reason: content_filter: PROHIBITED_CONTENT`"),
     "withheld for safety": (completion("", "SAFETY"), 1, "were withheld by the endpoint's filter"),
     "withheld": (completion(None, "content_filter"), 1, "`finish_reason: content_filter`"),
+    "all in its reasoning": (completion("", reasoning_content="It is positive."), 1, "thinking in `reasoning_content`"),
+    "all in its reasoning, null": (completion(None, reasoning="It is positive."), 1, "switch thinking off"),
     "a call": (completion(None, "tool_calls", tool_calls=[{"id": "x"}]), 1, "call a tool"),
 }  # fmt: skip
 
@@ -195,6 +199,65 @@ def test_why_answers_say_nothing_is_told(place, chat, gate, at_once):
         told = place.out + place.err
         assert "1 of 138 answers" in told, case
         assert words in told, (case, told)
+
+
+RENAMED = {
+    "OpenAI": (400, "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", "max_completion_tokens"),
+    "another": (422, "Unknown field `max_tokens`, expected `max_output_tokens`", "max_output_tokens"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_the_limit_of_tokens_has_the_name_that_the_server_asks_for(place, chat, gate, name):
+    status, words, wanted = RENAMED[name]
+    usual = chat.answer
+
+    def answer(prompt):
+        refused = (status, {"error": {"message": words}})
+        return refused if "max_tokens" in chat.seen[-1][2] else usual(prompt)
+
+    chat.answer = answer
+    assert gate(concurrency=1) == 0, place.err
+    names = [{"max_tokens", wanted} & body.keys() for _, _, body in chat.seen]
+    assert names.count({wanted}) == 138
+    assert names.count({"max_tokens"}) in (1, 2)  # one may be under way
+
+
+def test_a_name_that_is_refused_too_is_told(place, chat, gate):
+    words = "'max_tokens' is not supported. Use 'max_completion_tokens' instead."
+    chat.faults = [(400, {"error": {"message": words}})] * 10_000
+    assert gate(concurrency=1) == 4
+    assert "HTTP 400" in place.err
+    assert "Use \\'max_completion_tokens\\' instead" in place.err
+    assert len(chat.seen) <= 8
+
+
+ELSEWHERE = {
+    "the Responses API": ({"object": "response", "output": [{"type": "reasoning"}, {"type": "message", "content": [{"type": "output_text", "text": "positive"}]}]}, "$.output[-1].content[0].text"),
+    "Ollama": ({"model": "m", "message": {"role": "assistant", "content": "positive"}}, "$.message.content"),
+    "Ollama, a prompt": ({"model": "m", "response": "positive"}, "$.response"),
+    "completions": ({"choices": [{"text": "positive"}]}, "$.choices[0].text"),
+    "Anthropic": ({"type": "message", "content": [{"type": "text", "text": "positive"}]}, "$.content[0].text"),
+    "Gemini": ({"candidates": [{"content": {"parts": [{"text": "positive"}]}}]}, "$.candidates[0].content.parts[0].text"),
+    "TGI": ([{"generated_text": "positive"}], "$[0].generated_text"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_where_a_reply_of_another_api_has_its_text_is_told(
+    place, chat, gate, start, http_system, name
+):
+    value, where = ELSEWHERE[name]
+    chat.answer = lambda prompt: (200, value)
+    assert gate(concurrency=1) == 4
+    assert f"found a text at `{where}`: give `base_url`" in place.err
+    app = start()
+    app.faults = [(200, {}, json.dumps(value).encode())] * 9
+    assert place.gate(http_system(app, concurrency=1), **NO_RETRIEVAL) == 4
+    assert (
+        f"name the place of the answer's text in `response.answer`, which may be `{where}`"
+        in place.err
+    )
 
 
 def test_more_fields_of_the_request_and_of_the_template_are_the_policy_s(place, chat, gate):

@@ -189,9 +189,9 @@ def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, name
     assert place.gate(failing, **{"gates:\n": "min_decided: 0.9\ngates:\n"}) == 1, place.err
     red = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
     assert "parity/unreadable" in red
-    notice = next(text for text in place.record()["notices"] if "failed at" in text)
-    assert "the retriever failed at 6 questions" in notice
-    assert "race/asian` (6)" in notice
+    notice = place.record()["notices"][0]
+    what = {"http": "HTTP 500", "command": "exit code 3", "plain": "AssertionError"}[name]
+    assert notice.startswith(f"the retriever's {what} for `race/asian`, 6 of 6: ")
     lists = {row["key"]: row["documents"] for row in place.executions()}
     assert [lists[f"s{n}#race/asian"] for n in range(6)] == [[]] * 6
     assert all(documents for key, documents in lists.items() if "asian" not in key)
@@ -211,9 +211,8 @@ def test_an_identity_at_which_an_endpoint_fails_is_a_finding(place, system, chat
         policy["generator"]["endpoint"]["attempts"] = 1
         assert place.gate(policy, f"out{code}", **enough) == code, place.err
     record = place.record("out1")
-    notice = next(text for text in record["notices"] if "failed at" in text)
-    assert "the generator failed at 6 questions" in notice
-    assert "race/asian` (6)" in notice
+    [notice] = [text for text in record["notices"] if "their sources were answered" in text]
+    assert notice.startswith("HTTP 500 for `race/asian`, 6 of 6: ")
     red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
     assert "parity/unreadable" in red
 

@@ -40,6 +40,16 @@ OTHERS = [
     (400, "top_logprobs must be at most 5"),
     (400, "[] is too short - 'messages'"),
 ]
+MEANT = [
+    (400, "API key not valid. Please pass a valid API key.", "give the key in `api_key_env`"),
+    (400, "The model `m` does not exist", "check `base_url`"),
+    (
+        413,
+        "Request too large for m on tokens per minute (TPM): Limit 6000, Requested 7000",
+        "lower `concurrency`",
+    ),
+    (403, "Rate limit exceeded", "lower `concurrency`"),
+]
 
 
 class _Refusing(Answering):
@@ -63,6 +73,13 @@ def told(refusal):
     return str(chat.value), str(vectors.value)
 
 
+@pytest.mark.parametrize(("status", "words", "advice"), MEANT)
+def test_advice_follows_a_server_s_words_and_not_its_status(status, words, advice):
+    chat, _ = told((status, words))
+    assert advice in chat
+    assert "too long" not in chat.replace(words, "")
+
+
 def test_a_prompt_that_does_not_fit_is_told_as_that_with_its_end():
     wrong = []
     for refusal in TOO_LONG:
@@ -71,7 +88,7 @@ def test_a_prompt_that_does_not_fit_is_told_as_that_with_its_end():
             "asked a prompt of 2,014 characters that ends in '…" in chat
             and "the last words'" in chat
             and "give the server a longer context" in chat
-            and "the texts are too long for this model" in vectors
+            and "the text is too long for this model" in vectors
         ):
             wrong.append((refusal, chat, vectors))
     for refusal in OTHERS:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.rag_app import reply
 
-from fairgate.domain.errors import FairGateError
+from fairgate.domain.errors import DataError, FairGateError
 from fairgate.domain.executions import CorpusSpec
 from fairgate.features.judges.evaluation import read_labelled_pairs
 from fairgate.io.named_files import embedded_path
@@ -243,6 +243,10 @@ def test_files_of_ragas_and_deepeval_are_read_in_every_form(place):
         for (form, ending), write in FILES.items():
             path = place.root / f"rows.{ending}"
             path.write_text(write(names, rows))
+            if (tool, form) == ("ragas", "bars"):  # it writes none: a text with `|` is a text
+                with pytest.raises(DataError, match=r"rows.csv:2: .* no list at"):
+                    read_evaluation(path, tool)
+                continue
             found = read_evaluation(path, tool).replies
             expected = found if expected is None else expected
             if found != expected or len(found) != len(rows):

@@ -171,8 +171,9 @@ def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monke
         code = place.gate(system)
         record = place.record()
         red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
-        notice = next((text for text in record["notices"] if "failed at" in text), "")
-        parts = ("failed at 6 questions", "`conversation/introduction/gender/woman` (6)",
+        notices = (text for text in record["notices"] if "their sources were answered" in text)
+        notice = next(notices, "")
+        parts = ("for `conversation/introduction/gender/woman`, 6 of 6",
                  f"turn {turn} of 3", "Hello, I am a woman.")  # fmt: skip
         missing = [part for part in parts if part not in notice]
         if code not in (1, 5) or (code == 1 and "parity/unreadable" not in red) or missing:

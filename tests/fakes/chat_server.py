@@ -8,6 +8,13 @@ from fakes.rag_app import reply
 from fakes.serving import Answering, served
 
 
+def counted(usage, body):
+    """As servers do that read a prompt whole: it has the more tokens, the longer it is."""
+    if "prompt_tokens" not in usage:
+        return usage
+    return usage | {"prompt_tokens": usage["prompt_tokens"] + len(str(body["messages"]))}
+
+
 class Chat(Answering):
     def do_POST(self):  # noqa: N802 its name
         server = self.server
@@ -16,11 +23,14 @@ class Chat(Answering):
             server.seen.append((self.path, self.headers.get("Authorization"), body))
             fault = server.faults.pop(0) if server.faults else None
         said = server.answer(body["messages"][-1]["content"])
+        if isinstance(said, tuple):  # status, value and headers
+            self.send(*said)
+            return
         if isinstance(said, dict):  # a whole answer
             self.send(200, said)
             return
         choice = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-        whole = {"choices": [choice], "usage": server.usage}
+        whole = {"choices": [choice], "usage": counted(server.usage, body)}
         self.send(*(fault or (200, whole)))
 
 

@@ -48,6 +48,7 @@ class App(http.server.ThreadingHTTPServer):
 
     request_queue_size = 64
     daemon_threads = True
+    model = None
 
     def __init__(self, **rules):
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -81,6 +82,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._send(500, {}, b"out of order")
             return
         found = reply(body["question"], body.get("documents"), **app.rules)
+        if app.model is not None:
+            found["model"] = app.model()
         if app.usage is not None:
             found["usage"] = app.usage
         self._send(200, {}, json.dumps(found).encode())

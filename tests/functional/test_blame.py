@@ -268,7 +268,7 @@ def test_sides_that_cannot_be_crossed(scripted, side, change, message):
 
 def test_what_cannot_be_crossed_is_refused_before_anything_is_asked(scripted):
     base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))
-    assert scripted.blame(base, head, "--run", str(base)) == 4
+    assert scripted.blame(base, head, "--run", str(base)) == 2
     assert "is no folder of a run" in scripted.err
     assert not (base / "blame.json").exists()
     recorded = POLICY.replace(

@@ -25,7 +25,7 @@ def test_explain_points_from_a_source_to_its_changed_follow_ups(workspace):
     for run, key, code, said in (
         ("out", "s4", 2, "name a follow-up: s4#race/black"),
         ("out", "s4#race/blak", 2, "did you mean"),
-        ("empty", "s4#race/black", 4, "empty: is no folder of a run"),
+        ("empty", "s4#race/black", 2, "empty: is no folder of a run"),
     ):
         assert workspace.run("explain", run, key) == code
         assert said in workspace.err

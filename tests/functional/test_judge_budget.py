@@ -38,7 +38,7 @@ def test_second_attempts_count(gate):
 @pytest.mark.parametrize(("budget", "words"), [
     ({"tokens": 500}, "the budget of 500 tokens is spent"),
     ({"money": 0.0045}, "0.0045 of money is spent"),
-    ({"money": 0.00085, "prices": {"input": 1, "output": 8}}, "0.00085 of money is spent"),
+    ({"money": 0.00085, "prices": {"input": 0, "output": 17}}, "0.00085 of money is spent"),
 ])  # fmt: skip
 def test_tokens_and_money_are_what_judges_report(gate, budget, words):
     gate.policy(suites=SMALL, judges=1, judge={"budget": budget, "record": None})

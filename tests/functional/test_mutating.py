@@ -114,7 +114,7 @@ def test_unknown_kinds_and_folders_are_refused(ran):
     kinds = "answers, refusals, documents, stereotypes"
     assert f"--kinds: no kind 'wings'; expected some of {kinds}" in workspace.err
     (workspace.root / "empty").mkdir()
-    assert workspace.run("mutate", "policy.yaml", "empty") == 4
+    assert workspace.run("mutate", "policy.yaml", "empty") == 2
     assert "is no folder of a run" in workspace.err
 
 

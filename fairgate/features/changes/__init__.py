@@ -54,7 +54,7 @@ def run_of_a_change(run: click.Command) -> click.Command:
     def run_(policy: Path, base: str | None, **options: Any) -> int:
         if base is None:
             context = click.get_current_context()
-            shared.EXISTING_FILE.convert(str(policy), context.command.params[0], context)
+            shared.POLICY_FILE.convert(str(policy), context.command.params[0], context)
             return int(alone(policy=policy, **options))
         return _run_against(policy, base, options)
 

@@ -169,7 +169,7 @@ def _percent(share: float) -> str:
 
 
 @click.command(short_help="Say how much bias a policy would have caught in a run.")
-@click.argument("policy", type=shared.EXISTING_FILE)
+@click.argument("policy", type=shared.POLICY_FILE)
 @click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option(

@@ -27,7 +27,7 @@ _OF_MERGE = {
 
 
 @click.command(short_help="Judge the parts of a run as one.")
-@click.argument("policy", type=shared.EXISTING_FILE)
+@click.argument("policy", type=shared.POLICY_FILE)
 @click.argument("shards", type=shared.EXISTING_FOLDER, nargs=-1, required=True, metavar="SHARD...")
 @click.option(
     "--out", type=shared.FOLDER, help="Folder for report and record (default: in the cache)."

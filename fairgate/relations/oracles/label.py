@@ -34,7 +34,7 @@ from fairgate.relations.oracles.statements import (
     Status,
     outcome,
 )
-from fairgate.relations.oracles.text import spoken, spoken_spans
+from fairgate.relations.oracles.text import spoken, spoken_spans, unknown_control
 
 LABEL_RULE = "label/4"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
@@ -89,6 +89,8 @@ def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
     if spoken_spans(text, stop.thinking)[1]:
         return "its thinking has no end"
     plain = readable_part(text, stop.marker, stop.thinking)
+    if not plain.strip() and (token := unknown_control(text)):
+        return f"it holds the control token {token!r}, which may mark thinking (`thinking`)"
     if not plain.strip():
         return f"it does not hold the marker {stop.marker!r}" if stop.marker else "it only thinks"
     if len(plain) > MOST_READ:

@@ -2,7 +2,9 @@
 
 Models mark their thinking with a pair of tags. What stands between them is no answer; an opening
 tag that is never closed leaves nothing behind it to read. Where only the closing tag is there, the
-chat template had put the opening one into the prompt, so everything before it was thinking.
+chat template had put the opening one into the prompt, so everything before it was thinking. What
+looks like a control token and is none of a known meaning may open or close thinking, or another
+part: beside it nothing is read.
 
 Spelling variants are one text (`fold`): full case folding, compatibility normalisation (NFKC), one
 hyphen, one apostrophe, no invisible characters; the Turkish dotted and dotless i are i. White space
@@ -114,6 +116,27 @@ The last pair is what is left of gpt-oss's where special tokens are not printed:
 counts only as the first of an answer, in lower case, with a capital letter behind it.
 """
 
+CONTROL_TOKENS = frozenset(
+    """assistant im_start im_end start end message return eot eot_id eom_id endoftext end_of_text
+    begin_of_text start_header_id end_header_id start_of_role end_of_role begin_of_solution
+    end_of_solution start_response end_response end_of_turn_token chatbot_token turn begin_of_box
+    end_of_box begin▁of▁sentence end▁of▁sentence""".split()  # noqa: SIM905
+)
+"""Names of control tokens that say only whose turn it is, or that the answer begins or ends."""
+_CONTROL = re.compile(
+    r"<[|\uff5c]/?([^\s<>|\uff5c/]{1,40})[|\uff5c]?>|</?([^\s<>|\uff5c/]{1,40})[|\uff5c]>"
+)
+"""What a control token looks like: `<|x|>`, `<|x>`, `<x|>`, with `/` or a wide stroke."""
+
+
+def unknown_control(text: str) -> str:
+    """Find what looks like a control token and is none of a known meaning; "" for none."""
+    if "<" not in text:
+        return ""
+    found = (m for m in _CONTROL.finditer(text) if (m[1] or m[2]).lower() not in CONTROL_TOKENS)
+    return next((match[0] for match in found), "")
+
+
 _BARE = re.compile(r"\A\s*analysis(?=\s*[A-Z])")
 """An opening word that is no tag elsewhere."""
 
@@ -151,7 +174,7 @@ def spoken_spans(
     """List where `text` is no thinking, as `(start, end)`, and tell whether thinking is still open.
 
     `own`: pairs of tags beside those of the table. With `whole`, a closing tag alone hides nothing
-    that stands before it.
+    that stands before it. Nowhere, where an unknown control token stands beside the thinking.
     """
     tags = _tags(own)
     spans: list[tuple[int, int]] = []
@@ -171,6 +194,8 @@ def spoken_spans(
             start = match.end()
     if not opened:
         spans.append((start, len(text)))
+    if any(unknown_control(text[start:end]) for start, end in spans):
+        return [], False
     return spans, bool(opened)
 
 

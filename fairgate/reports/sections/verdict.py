@@ -31,7 +31,8 @@ _MISSING = 10
 _NAMED = 3
 _NOT_SEEN = 6
 """Sentences on what the policy does not see."""
-OWN, REVISION = "system", "revision"
+_REVISIONS = {"system": "revision", "retriever": "retriever revision", "model": "model revision"}
+"""Parts that may be asked from outside, and the fact that names their state."""
 """What lists a system of the user's own, whose code is not seen, and what tells it apart."""
 _LIMITS = frozenset({"bound", "parity"})
 """Checks that compare with no baseline."""
@@ -320,6 +321,17 @@ def changed_parts(material: Material) -> list[str]:
     return [part for part in dict.fromkeys((*now, *then)) if now.get(part) != then.get(part)]
 
 
+def unknown_parts(facts: Mapping[str, str]) -> list[str]:
+    """Return the parts of a system that are asked from outside and whose state has no name."""
+    return [
+        part
+        for part, fact in facts.items()
+        if (name := _REVISIONS.get(part.rpartition(": ")[2])) is not None
+        and (not part.endswith("model") or " at http" in fact)
+        and f"{part.rpartition(': ')[0]}{': ' * (': ' in part)}{name}" not in facts
+    ]
+
+
 def _under_test(material: Material) -> Iterator[blocks.KeyValue]:
     found = material.result.gate_input.provenance
     now = found.under_test
@@ -330,7 +342,7 @@ def _under_test(material: Material) -> Iterator[blocks.KeyValue]:
         if then is not None and part not in then:
             since = [" (new)"]
         elif then is not None and now.get(part) == then[part]:
-            is_known = part != OWN or REVISION in now
+            is_known = part not in unknown_parts(now)
             since = [" (unchanged)" if is_known else " (whether it has changed is not known)"]
         elif then is not None:
             since = [

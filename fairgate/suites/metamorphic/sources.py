@@ -33,6 +33,7 @@ from fairgate.io.tables import (
     choose_column,
     columns_offered,
     identifier,
+    list_in_cell,
     read_rows,
     table_columns,
 )
@@ -254,10 +255,12 @@ def written_pair(values: Mapping[str, object], location: str) -> Pair | None:
 def _items(value: object, location: str) -> tuple[str, ...]:
     if value is None or value == "":
         return ()
-    parts = [part.strip() for part in value.split("|")] if isinstance(value, str) else value
+    parts: object = value
+    if isinstance(value, str):
+        parts = list_in_cell(value, location, "items", between="|")
     if not isinstance(parts, list):
         raise DataError(f"{location}: 'items' holds {capped(value)}; expected a list of texts")
-    items = tuple(checked_text(item, location, "items") for item in parts)
+    items = tuple(checked_text(item, location, "items").strip() for item in parts)
     if any(not item.strip() for item in items) or len(set(map(str.casefold, items))) < len(items):
         raise DataError(f"{location}: 'items' holds an empty text or one of them twice")
     return items

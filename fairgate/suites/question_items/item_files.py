@@ -5,8 +5,8 @@ The documents of a collection are with or against a stereotype, or neither.
 
 from __future__ import annotations
 
-import ast
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from fairgate.domain.cases import STANCES, Condition, ExcludedItem, Item, ItemText
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
-from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import listed, suggestion
 from fairgate.io.tables import (
     ID_COLUMNS,
@@ -28,8 +27,10 @@ from fairgate.io.tables import (
     columns_offered,
     file_sha256,
     identifier,
+    list_in_cell,
     read_rows,
     table_columns,
+    written_value,
 )
 from fairgate.relations.oracles.choice import find_unknown
 from fairgate.relations.oracles.text import folded
@@ -49,6 +50,7 @@ _SAME_GROUP = {
 _ANSWERS = ("ans0", "ans1", "ans2")
 _ENDINGS = (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _TARGET_COLUMNS = ("stereotype_ans", "target_loc")
+_AS_THEY_ARE: Mapping[str, str] = {}
 _NO_TARGET = {"", "na", "nan", "none", "null"}
 Targets = Mapping[tuple[str, str], int]
 STANCE_COLUMN = "stance"
@@ -70,6 +72,8 @@ class RawItem(ItemText):
     """The stereotyped answer, where the format names it itself."""
     whole: bool = False
     """Whether the format promises groups of four."""
+    spelled: str = ""
+    """How groups of answers and stereotyped ones are spelled."""
 
     @property
     def key(self) -> str:
@@ -147,7 +151,10 @@ def judged_item(raw: RawItem) -> Item | ExcludedItem:
     stereotype = raw.stereotype
     if stereotype is None:
         if raw.target not in others:
-            return ExcludedItem(key=raw.key, reason="no single target: not exactly one group hits")
+            spelled = f": {raw.spelled}" if raw.spelled else ""
+            return ExcludedItem(
+                key=raw.key, reason=f"no single target: not exactly one group hits{spelled}"
+            )
         stereotype = raw.target
         if raw.polarity == "nonneg":
             stereotype = next(index for index in others if index != raw.target)
@@ -234,6 +241,7 @@ def read_bbq(
         unknown=unknown,
         target=hits[0] if len(hits) == 1 else None,
         whole=is_whole,
+        spelled=_spelled([g for n, (_, g) in enumerate(info) if n not in unknown], groups_named),
     )
 
 
@@ -290,6 +298,10 @@ def read_cbbq(row: Mapping[str, object], location: str, wordings: Wordings) -> R
         group=example,
         unknown=unknown,
         target=hits[0] if len(hits) == 1 else None,
+        spelled=_spelled(
+            [option for i, option in enumerate(options) if i not in unknown],
+            str(row.get("bias_targeted_groups") or "").split("、"),
+        ),
     )
 
 
@@ -340,7 +352,8 @@ def format_of(columns: Sequence[str], path: str) -> str:
             return name
     raise DataError(
         f"{path}: no format of question items has the columns {capped(sorted(present), 200)}; "
-        "expected BBQ, KoBBQ, CBBQ, JBBQ or the neutral format: name it with `format`"
+        "expected BBQ, KoBBQ, CBBQ, JBBQ or the neutral format: name it with `format`, and other "
+        "names of its columns with `columns`"
     )
 
 
@@ -353,26 +366,28 @@ def option_number(value: object, location: str) -> int:
     raise DataError(f"{location}: `example_id` is {capped(value)}; expected a whole number")
 
 
+def _spelled(groups: Sequence[str], stereotyped: Sequence[object]) -> str:
+    own, named = (listed(map(str, names), last="and") for names in (groups, stereotyped))
+    return f"the answers' are {own}, stereotyped are {named}"
+
+
 def _group(name: str) -> str:
-    return _SAME_GROUP.get(folded(name), folded(name))
+    """Return a group's name as it is compared: published items write `lowSES` and `low SES`."""
+    plain = re.sub(r"[\s_-]+", "", folded(name))
+    return _SAME_GROUP.get(plain, plain)
 
 
 def _decoded(value: object) -> object:
-    """Return nested values that CSV and Parquet carry as JSON text."""
+    """Return nested values that CSV and Parquet carry as text."""
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
-    try:
-        return read_json(value, strict=False)
-    except JsonError:
-        return value
+    found = written_value(value.strip())
+    return value if found is None else found
 
 
 def _listed(value: object, location: str) -> list[str]:
-    if isinstance(value, str) and len(value) < 10_000:
-        try:
-            value = ast.literal_eval(value)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            value = None
+    if isinstance(value, str):
+        value = list_in_cell(value, location, "choices")
     if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
         raise DataError(f"{location}: `choices` is no list of texts; expected ['…', '…', '…']")
     return value
@@ -394,19 +409,24 @@ def read_items(
     format_name: str | None = None,
     metadata: str | None = None,
     categories: Sequence[str] | None = None,
+    columns: Mapping[str, str] = _AS_THEY_ARE,
 ) -> Items:
     """Return the usable items of a file or folder in file order, and the others with the reason.
 
     Items without a single stereotyped group, with no or two unknown options, and of groups of four
-    that are incomplete are left out and reported. Raises DataError with `path:line` for what
+    that are incomplete are left out and reported. `columns` names columns of the file by what they
+    are called in the format. Raises DataError with `path:line` for what
     contradicts itself, a repeated id, a category that is not there, and files without an item.
     """
     targets = _targets(metadata) if metadata else {}
     raw: list[RawItem] = []
-    for file in _paths(path, format_name):
-        read, _ = FORMATS[format_name or format_of(table_columns(file), file)]
+    for file in _paths(path, format_name, columns):
+        read, _ = FORMATS[
+            format_name or format_of(_named(file, table_columns(file), columns), file)
+        ]
         items_of_file = (
-            read(row.values, f"{file}:{row.line}", unknown_wordings) for row in read_rows(file)
+            read(_renamed(row.values, columns), f"{file}:{row.line}", unknown_wordings)
+            for row in read_rows(file)
         )
         raw += [_with_target(item, targets, metadata or "") for item in items_of_file]
     first: dict[str, str] = {}
@@ -441,7 +461,21 @@ def read_items(
     return Items(items=items, excluded=excluded, unknown_wordings=unknown_wordings)
 
 
-def _paths(path: str, format_name: str | None) -> list[str]:
+def _named(path: str, own: Sequence[str], columns: Mapping[str, str]) -> list[str]:
+    """Return a file's columns by the format's names. Raises DataError for one that is not there."""
+    for name in columns.values():
+        choose_column(path, own, name, ())
+    return list(_renamed(dict.fromkeys(own), columns))
+
+
+def _renamed(row: Mapping[str, object], columns: Mapping[str, str]) -> Mapping[str, object]:
+    if not columns:
+        return row
+    rest = {name: value for name, value in row.items() if name not in columns.values()}
+    return rest | {name: row.get(own) for name, own in columns.items()}
+
+
+def _paths(path: str, format_name: str | None, columns: Mapping[str, str]) -> list[str]:
     """Return the item files of a folder (of its folders, where it has none itself)."""
     folder = Path(path)
     if not folder.is_dir():
@@ -449,18 +483,20 @@ def _paths(path: str, format_name: str | None) -> list[str]:
     for level in ("*", "**/*"):
         tables = [p for p in sorted(folder.glob(level)) if p.suffix.lower() in _ENDINGS]
         files = [
-            str(file) for file in tables if file.is_file() and _has_items(str(file), format_name)
+            str(file)
+            for file in tables
+            if file.is_file() and _has_items(str(file), format_name, columns)
         ]
         if files:
             return files
     raise DataError(f"{path}: the folder holds no {', '.join(_ENDINGS)} file with question items")
 
 
-def _has_items(path: str, format_name: str | None) -> bool:
+def _has_items(path: str, format_name: str | None, columns: Mapping[str, str]) -> bool:
     """Return whether a folder's file is meant: of the named format, or of any that is known."""
-    columns = table_columns(path)
+    own = table_columns(path)
     try:
-        return format_name in (None, format_of(columns, path))
+        return format_name in (None, format_of(_named(path, own, columns), path))
     except DataError:
         return False  # templates and vocabularies lie beside the items
 

@@ -10,6 +10,7 @@ from fairgate.domain.cases import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RET
 from fairgate.domain.schema import (
     Access,
     ByShape,
+    Later,
     Name,
     Names,
     Role,
@@ -38,6 +39,11 @@ class ItemsPolicy(Strict):
     format: Literal["bbq", "kobbq", "cbbq", "jbbq", "neutral"] | None = Field(
         default=None, description="Format of the files; default: by their columns."
     )
+    columns: Annotated[dict[Text, Text], Later()] = Field(
+        default_factory=dict,
+        description="Columns by the format's names, where the files call them otherwise, such as "
+        "`{question: q, ans0: option_a}`.",
+    )
     metadata: Annotated[str | None, Names(Role.ITEMS)] = Field(
         default=None,
         description="CSV with `category`, `example_id` and `stereotype_ans` (or BBQ's "
@@ -65,6 +71,10 @@ class EndpointPolicy(Strict):
     )
     timeout: Annotated[float, Field(gt=0, le=600)] = Field(
         default=30.0, description="Seconds to wait for one answer."
+    )
+    batch_size: Annotated[int, Field(ge=1, le=2048), Later()] = Field(
+        default=64,
+        description="Texts of one request; where the server refuses so many, half as many.",
     )
     query_prompt: str = Field(
         default="", description="Put before every query, where the model needs it."

@@ -5,8 +5,10 @@ import threading
 import numpy as np
 import pytest
 from fakes.decoders import MINILM
+from fakes.encoders import WORDS, write_encoder
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx.batches import padded_width
@@ -157,3 +159,44 @@ def test_texts_beyond_a_window_that_the_graph_does_not_show_are_refused(tmp_path
         else:
             wrong += [(said, "taken")] if is_refused else []
     assert not wrong
+
+
+CONFIG = {"model_type": "bert", "max_position_embeddings": 32, "vocab_size": len(WORDS)}
+
+
+def with_tokens(folder, *added, special=True, config=CONFIG):
+    """An encoder whose tokenizer knows more tokens than its table has rows."""
+    found = write_encoder(folder, files={"config.json": config})
+    tokenizer = Tokenizer.from_file(str(found / "tokenizer.json"))
+    tokenizer.add_tokens([AddedToken(text, special=special) for text in added])
+    tokenizer.save(str(found / "tokenizer.json"))
+    return found
+
+
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("place", ["{}", "a {} b", "soup{}", "{0} {0}", "A gay person: {} c"])
+@pytest.mark.parametrize("token", ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<|im_end|>"])
+def test_a_control_token_that_a_text_spells_out_is_text(tmp_path, token, place, special):
+    folder = with_tokens(tmp_path / "m", "[MASK]", "<|im_end|>", special=special)
+    encoder = OnnxEncoder(folder, unit=False)
+    text = place.format(token)
+    [row] = encoder._tokens.rows([text])
+    assert max(row.ids) < len(WORDS)
+    assert not {0, 1, 2}.intersection(row.ids[1:-1])
+    assert np.isfinite(encoder.embed([text, "a"])).all()
+    [pair] = encoder._tokens.rows([(text, "a")])
+    assert max(pair.ids) < len(WORDS)
+
+
+def test_a_prompt_s_own_control_tokens_stay(tmp_path):
+    [row] = OnnxEncoder(write_encoder(tmp_path / "m"))._tokens.rows(["a [SEP]"], "[SEP] ")
+    words = [WORDS[number] for number in row.ids]
+    assert words == ["[CLS]", "[SEP]", "a", "[UNK]", "[UNK]", "[UNK]", "[SEP]"]
+
+
+def test_a_text_with_a_token_that_the_model_does_not_know_is_named(tmp_path):
+    """Its graph would say `Gather: indices element out of data bounds`."""
+    config = CONFIG | {"vocab_size": WORDS.index("soup")}
+    folder = with_tokens(tmp_path / "m", config=config)
+    with pytest.raises(ModelError, match="the text 'a soup' has the token 'soup', number 11"):
+        OnnxEncoder(folder).embed(["a b", "a soup"])

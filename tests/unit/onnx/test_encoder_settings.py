@@ -363,7 +363,7 @@ def test_the_length_limit_is_that_of_sentence_transformers(tmp_path, files, limi
     [
         ("tokenizer_config.json", {"model_max_length": 4, "truncation_side": "left"}, "a b c d",
          "[CLS] c d [SEP]"),
-        (BERT, {"do_lower_case": True}, "A [SEP] B", "[CLS] a [SEP] b [SEP]"),
+        (BERT, {"do_lower_case": True}, "A [SEP] B", "[CLS] a [UNK] [UNK] [UNK] b [SEP]"),
     ],
 )  # fmt: skip
 def test_texts_are_cut_and_lowered_as_files_say(tmp_path, file, settings, text, read):

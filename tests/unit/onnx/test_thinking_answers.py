@@ -1,5 +1,6 @@
 """Models that think before they answer: what is read, when generation ends, how much is allowed."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat, Decoding, GenerationRequest
 from fairgate.onnx.attention_settings import Reach
 from fairgate.onnx.decoder import OnnxDecoder
+from fairgate.onnx.prompts import thinking_in
 from fairgate.relations.oracles.label import first_label
 
 LABELS = ("positive", "negative", "neutral", "mixed")
@@ -60,7 +62,7 @@ class ScriptedSession:
         return [cache[row] for row in rows]
 
     def _logits(self, cache):
-        logits = np.zeros((len(cache), 2048), dtype=np.float32)
+        logits = np.zeros((len(cache), 2048 + 8), dtype=np.float32)
         for place, (script, at) in enumerate(cache):
             logits[place, script[at] if at < len(script) else self._end] = 20.0
         return logits
@@ -72,9 +74,9 @@ def scripted(tmp_path, monkeypatch):
 
     def answers(
         texts, template=OPENS, *, decoding=DECODING, chat=None, config=None, labels=LABELS,
-        reach=Reach(),  # noqa: B008 (frozen)
+        reach=Reach(), more=None,  # noqa: B008 (frozen)
     ):  # fmt: skip
-        settings = {"chat_template": template} if template else {}
+        settings = ({"chat_template": template} if template else {}) | (more or {})
         folder = demo_folder(tmp_path / "model", tokenizer_config=settings, config=config or {})
         engine = OnnxDecoder(folder, decoding=decoding, chat=chat or Chat(), batch_size=len(texts))
         requests = [
@@ -185,3 +187,58 @@ def test_the_fingerprint_follows_the_conversation_and_the_tokens_for_thinking():
     prints = {OnnxDecoder(DEMO, decoding=DECODING, chat=chat).fingerprint for chat in chats}
     more = replace(DECODING, thinking_tokens=61)
     assert len(prints | {OnnxDecoder(DEMO, decoding=more).fingerprint}) == len(chats) + 1
+
+
+OWN_TAGS = {
+    "Gemma": (
+        "{{ '<|channel>thought\n' + message.reasoning_content + '\n<channel|>' }}",
+        ("<|channel>thought", "<channel|>"),
+    ),
+    "Qwen": (
+        r"{{- '<|im_start|>' + message.role + '\n<think>\n' + reasoning_content.strip('\n') + '\n</think>\n\n' + content }}",
+        ("<think>", "</think>"),
+    ),
+    "brackets": ('{{ "[PONDER]" ~ message["thinking"]|trim ~ "[/PONDER]" }}', ("[PONDER]", "[/PONDER]")),
+    "a call": ("{{ '<plan>' + trim(m.thought) + '</plan>' }}", None),
+    "the answer": ("{{ '<said>' + message.content + '</said>' }}", None),
+    "no tag": ("{{ 'I think ' + message.thinking + ' so' }}", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN_TAGS)
+def test_tags_of_thinking_are_those_of_the_template(name):
+    source, pair = OWN_TAGS[name]
+    assert thinking_in(source) == (() if pair is None else (pair,))
+
+
+SPECIAL = ["<|channel>", "<channel|>", "[PONDER]", "[/PONDER]", "<|plan>", "<plan|>"]
+TEMPLATES = {
+    name: PLAIN + "{% if false %}" + OWN_TAGS[name][0] + "{% endif %}" for name in OWN_TAGS
+}
+BESIDE = {
+    "the template's own": (
+        "Gemma",
+        "<|channel>thought it is negative<channel|>positive",
+        "positive",
+    ),
+    "the prompt opens": ("Gemma", "it is negative<channel|>positive", "positive"),
+    "not closed": ("Gemma", "<|channel>thought it is negative", None),
+    "another template's": ("brackets", "<|channel>thought it is negative<channel|>positive", None),
+    "another's, opened by the prompt": ("brackets", "it is negative<channel|>positive", None),
+    "brackets": ("brackets", "[PONDER]negative[/PONDER]positive", "positive"),
+    "unknown": ("Gemma", "<|plan>negative<plan|>positive", None),
+    "no template": (None, "<|plan>negative<plan|>positive", None),
+}
+
+
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_control_token_in_an_answer_is_known_or_nothing_is_read(scripted, name):
+    """Their tokens are special: they were dropped, and labels read from what stands between."""
+    known = json.loads((DEMO / "tokenizer_config.json").read_text())["added_tokens_decoder"]
+    for number, text in enumerate(SPECIAL):
+        known[str(2048 + number)] = {**known["0"], "content": text, "special": True}
+    template, said, label = BESIDE[name]
+    found = scripted(
+        [said], template and TEMPLATES[template], labels=(), more={"added_tokens_decoder": known}
+    )
+    assert first_label(found[0].response, LABELS) == label

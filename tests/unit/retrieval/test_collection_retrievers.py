@@ -149,6 +149,8 @@ class Endpoint(Answering):
         body = self.body()
         server.seen.append((self.path, body, self.headers.get("Authorization")))
         status, answer = server.answers.pop(0) if server.answers else (200, None)
+        if len(body["input"]) > server.most:
+            status, answer = server.refusal
         if answer is None:
             texts = enumerate(body["input"])
             rows = [{"index": i, "embedding": [len(text), 1.0]} for i, text in texts]
@@ -160,7 +162,7 @@ class Endpoint(Answering):
 @pytest.fixture
 def endpoint():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    server.answers, server.seen = [], []
+    server.answers, server.seen, server.most = [], [], 10_000
     with served(server):
         yield server
 
@@ -180,6 +182,48 @@ def test_an_endpoint_gives_unit_vectors_in_order(endpoint, monkeypatch):
     assert [len(body["input"]) for _, body, _ in endpoint.seen] == [64, 36]
     assert {(path, key) for path, _, key in endpoint.seen} == {("/v1/embeddings", "Bearer sesame")}
     assert "sesame" not in client(endpoint, api_key_env="MY_KEY").fingerprint
+
+
+@pytest.mark.parametrize(
+    ("most", "refusal", "sizes"),
+    [
+        (32, (413, {"message": "batch size 64 > maximum allowed batch size 32"}), [64, 32, 32, 32, 4]),
+        (10, (400, {"error": {"message": "batch size is invalid, it should not be larger than 10."}}), [64, 32, 16] + [8] * 12 + [4]),
+        (50, (422, {"detail": "too many inputs"}), [64, 32, 32, 32, 4]),
+        (32, (413, b"<html>Request Entity Too Large</html>"), [64, 32, 32, 32, 4]),
+    ],
+)  # fmt: skip
+def test_fewer_texts_are_sent_where_so_many_are_refused(endpoint, most, refusal, sizes):
+    endpoint.most, endpoint.refusal = most, refusal
+    embedder = client(endpoint)
+    assert embedder.embed(["a", "bbb"] * 50).shape == (100, 2)
+    assert [len(body["input"]) for _, body, _ in endpoint.seen] == sizes
+    endpoint.seen.clear()
+    embedder.embed(["a"] * 64)  # remembered
+    assert len(endpoint.seen[0][1]["input"]) <= most
+    endpoint.seen.clear()
+    client(endpoint, at_once=7).embed(["a"] * 10)  # set
+    assert [len(body["input"]) for _, body, _ in endpoint.seen] == [7, 3]
+
+
+FOUND = {
+    "null": ({"data": [{"index": 0, "embedding": None}]}, "`data[0].embedding` is nothing"),
+    "nested": ({"data": [{"index": 0, "embedding": [[1.0, 2.0]]}]}, "`data[0].embedding` is a list of 1 entry of lists"),
+    "base64": ({"data": [{"index": 0, "embedding": "AACAPw=="}]}, "`data[0].embedding` is 'AACAPw==' (text)"),
+    "Ollama's own": ({"model": "m", "embeddings": [[1.0, 2.0]]}, "an object with `model`, `embeddings`"),
+    "TEI's own": ([[1.0, 2.0]], "found a list of 1 entry"),
+    "no row": ({"data": [[1.0, 2.0]]}, "`data[0].embedding` is nothing"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_is_no_embedding_is_named_with_its_place_and_the_key_to_set(endpoint, name):
+    answer, found = FOUND[name]
+    endpoint.answers = [(200, answer)] * 4
+    with pytest.raises(ModelError) as caught:
+        client(endpoint).embed(["a"])
+    assert found in str(caught.value).replace("\\'", "'")
+    assert "give `endpoint` the base" in str(caught.value)
 
 
 def test_a_busy_endpoint_is_asked_again_after_a_pause(endpoint):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from fairgate.domain.executions import GenerationRequest, Stop
-from fairgate.systems.listed_tokens import listed_degrees
+from fairgate.systems.listed_tokens import is_listed, listed_degrees
 
 LABELS = ("negative", "positive", "neutral", "mixed")
 GROUPS = {"mixed": "neutral"}
@@ -46,6 +46,21 @@ def test_tokens_of_a_label_are_summed_behind_whatever_the_answer_begins_with():
     found = listed_degrees(choice(first, *rest, token(".", 0.9)), request())
     assert probabilities(found) == {"negative": 0.3, "positive": 0.5, "neutral": 0.1}
     assert found.at_most == ()
+
+
+def test_the_lists_of_older_apis_are_read_alike():
+    tokens = [token("The", 0.9, Sure=0.1), token(" positive", 0.5, negative=0.2, mixed=0.1)]
+    tops = [{one["token"]: one["logprob"] for one in each["top_logprobs"]} for each in tokens]
+    older = {
+        "tokens": [each["token"] for each in tokens],
+        "token_logprobs": [each["logprob"] for each in tokens],
+        "top_logprobs": tops,
+    }
+    found = listed_degrees({"logprobs": older}, request())
+    assert found == listed_degrees(choice(*tokens), request())
+    assert found == listed_degrees({"logprobs": tokens}, request())
+    assert is_listed(older)
+    assert not is_listed({"tokens": ["a"]})
 
 
 def test_labels_that_begin_alike_are_told_apart_at_the_next_token():

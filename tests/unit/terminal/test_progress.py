@@ -1,5 +1,7 @@
 """Progress says how long it will take, a profile where the time went; neither changes a result."""
 
+import gc
+import time
 from unittest import mock
 
 import pytest
@@ -92,3 +94,44 @@ def test_a_part_that_fails_is_closed(clock, lines_said):
     profile.say(1234)
     assert [line.split("  ")[1] for line in lines_said[1:3]] == ["write", "again"]
     assert lines_said[-1] == "  tokens reported by endpoints: 1,234"
+
+
+@pytest.mark.parametrize("kind", [output.Heartbeat, output.Bars])
+def test_a_silent_stage_is_told_once_and_then_after_twice_as_long(monkeypatch, capsys, kind):
+    monkeypatch.setattr(output, "_SILENT_SECONDS", 0.2)
+    progress = kind()
+    progress.start("ask", 10, 0)
+    time.sleep(1.0)  # lower bound: nothing comes
+    progress.advance(1)
+    progress.finish()
+    told = capsys.readouterr().err
+    assert 1 <= told.count("ask: nothing has come for") <= 3
+    time.sleep(0.5)  # lower bound: nobody listens any more
+    assert "nothing" not in capsys.readouterr().err
+
+
+def test_who_gets_results_is_told_no_silence_and_who_has_gone_tells_nothing(
+    monkeypatch, lines_said
+):
+    monkeypatch.setattr(output, "_SILENT_SECONDS", 1.0)
+    beat = output.Heartbeat()
+    beat.start("ask", 100, 0)
+    for _ in range(15):
+        time.sleep(0.1)  # lower bound: results come
+        beat.advance(1)
+    assert lines_said == ["fairgate: ask: 100 to do, 0 in store"]
+    del beat  # a run that failed ends no stage
+    gc.collect()
+    time.sleep(1.5)  # lower bound: nobody listens any more
+    assert len(lines_said) == 1
+
+
+def test_a_repeat_says_what_the_store_spares_it(lines_said):
+    beat = output.Heartbeat()
+    for total, cached in ((1300, 1300), (1300, 1299), (0, 0)):
+        beat.start("generate", total, cached)
+        beat.finish()
+    assert lines_said == [
+        "fairgate: generate: all 1,300 in store",
+        "fairgate: generate: 1 to do, 1299 in store",
+    ]

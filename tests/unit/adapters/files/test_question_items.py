@@ -69,6 +69,11 @@ def test_bbq_as_published(tmp_path):
         (("trans", "nonTrans"), ["Transgender women", "trans"], 0),
         (("Catholic", "Muslim"), ["Muslim", "Mormon"], 1),
         (("Europe", "Asia"), ["Elbonia"], 1),  # a nationality is found by its text
+        (("highSES", "lowSES"), ["low SES"], 1),
+        (("low SES", "high SES"), ["LowSES"], 0),
+        (("MiddleEastern", "White"), ["Middle Eastern"], 0),
+        (("F-Black", "F-White"), ["F Black"], 0),
+        (("non_old", "Old "), ["old"], 1),
     ],
 )
 def test_the_target_is_the_answer_of_a_stereotyped_group(tmp_path, groups, stereotyped, target):
@@ -127,6 +132,49 @@ def test_cbbq_finds_the_target_by_its_text_else_in_the_metadata(tmp_path):
     (tmp_path / "metadata.csv").write_text(rows)
     found = read(tmp_path / "amb.csv", metadata=str(tmp_path / "metadata.csv"))
     assert [item.stereotype for item in found.items] == [1, 1]
+
+
+def test_a_target_that_is_not_found_is_told_in_both_spellings(tmp_path):
+    changes = info(("Ada", "poor"), ("Bo", "rich"))
+    changes["additional_metadata"] = {"stereotyped_groups": ["low SES"]}
+    with pytest.raises(DataError, match="are `poor` and `rich`, stereotyped are `low SES`"):
+        read(bbq(tmp_path, [bbq_row(n, **changes) for n in range(4)]))
+
+
+NAMES = {
+    "bbq": {"question": "q", "ans0": "a", "answer_info": "groups", "example_id": "no"},
+    "neutral": {"options": "answers", "id": "name", "context": "story", "stereotype": "biased"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".csv"])
+def test_columns_may_have_other_names(tmp_path, ending):
+    """And nested values of a CSV may be written by JSON or by Python."""
+    own = NAMES["bbq"]
+    rows = [
+        {own.get(name, name): value for name, value in bbq_row(number).items()}
+        for number in range(4)
+    ]
+    file = tmp_path / f"items{ending}"
+    if ending == ".jsonl":
+        written(file, rows)
+    else:
+        with file.open("w", newline="") as out:
+            table = csv.DictWriter(out, rows[0])
+            table.writeheader()
+            for number, row in enumerate(rows):
+                write = json.dumps if number % 2 else repr
+                table.writerow({n: write(v) if isinstance(v, dict) else v for n, v in row.items()})
+    with pytest.raises(DataError, match="other names of its columns with `columns`"):
+        read(file)
+    found = read(file, columns=own)
+    assert found.items == read(bbq(tmp_path, name="other.jsonl")).items
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / file.name).write_bytes(file.read_bytes())
+    assert read(folder, columns=own).items == found.items
+    with pytest.raises(DataError, match="no column 'nowhere'"):
+        read(file, columns={**own, "question": "nowhere"})
 
 
 def test_the_neutral_format(tmp_path):

@@ -1,0 +1,147 @@
+"""What answered, by the replies' own words: models, caches, prompts that were cut.
+
+No verdict rests on answers that were not made for their questions: on those of a cache or of
+several models, on prompts that were cut. Which models an application asks, and how, is its own
+business, so of these two it is a warning there; an endpoint's model and prompt are the policy's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
+
+from fairgate.domain.cases import asked_part, split_variant
+from fairgate.domain.executions import Served
+from fairgate.domain.ports import Executed
+from fairgate.domain.wording import first_few, quoted
+from fairgate.policy.schema import Policy
+
+_LEAST_CUT, _SHARE_CUT, _LONGER = 8, 0.1, 1.25
+"""Prompts were cut where so many, and this share of all, have the largest count of tokens that any
+has, and the longest of them has this many times the characters of the shortest. Prompts that were
+read whole share their largest count with those of their own source alone, which are as long."""
+_Answers = Sequence[tuple[str, Served]]
+"""Keys, and what is said of the answers."""
+
+
+def served_problems(executions: Executed, policy: Policy) -> list[str]:
+    """Say why the replies are no ground for a verdict."""
+    problems: list[str] = []
+    for part, answers in _by_part(executions).items():
+        problems += _cached(part, answers)
+        if part != "system" or _asked_model(policy):
+            problems += [*_several(part, answers), *_cut(part, answers)]
+    return problems
+
+
+def served_warnings(executions: Executed, policy: Policy) -> Iterator[str]:
+    """Yield what a reader must know first: who got no answer, and that other models answered."""
+    yield from _failures(executions)
+    asked = _asked_model(policy)
+    answers = _by_part(executions).get("system", [])
+    if not asked:
+        yield from (*_several("system", answers), *_cut("system", answers))
+    elif others := [model for model in _models(answers) if not _is_name_of(model, asked)]:
+        yield (
+            f"the system's replies name the model {first_few([*map(quoted, others)])}, while "
+            f"the policy asks for {quoted(asked)}: look whether it is the same"
+        )
+
+
+def served_notices(executions: Executed) -> Iterator[str]:
+    """Yield the models that answered, by their replies' own words."""
+    for part, answers in _by_part(executions).items():
+        named = [f"{quoted(model)} ({count:,})" for model, count in _models(answers).items()]
+        if named:
+            yield f"the {part}'s replies name the model {first_few(named)}"
+
+
+def _failures(executions: Executed) -> Iterator[str]:
+    """Yield for each kind of failure at which variants it came instead of an answer, how often."""
+    asked: Counter[str] = Counter()
+    failed: dict[str, Counter[str]] = {}
+    errors: dict[str, str] = {}
+    for (_, key), execution in executions.items():
+        variant = split_variant(key)[1].strip("#")
+        asked[variant] += 1
+        if (served := execution.served) is not None and served.failure is not None:
+            failed.setdefault(served.failure, Counter())[variant] += 1
+            errors.setdefault(served.failure, served.error or served.failure)
+    for failure, variants in failed.items():
+        counts = first_few(
+            [f"`{v}`, {count:,} of {asked[v]:,}" for v, count in variants.most_common()]
+        )
+        yield (
+            f"{failure} for {counts}: their sources were answered right after each, so these count "
+            f"as unreadable answers. The first: {errors[failure]}"
+        )
+
+
+def _by_part(executions: Executed) -> Mapping[str, _Answers]:
+    """Return what is said of answers, by what gave them: the system, its reference, each judge."""
+    parts: dict[str, list[tuple[str, Served]]] = {}
+    for (_, key), execution in executions.items():
+        if execution.served is not None and execution.served.failure is None:
+            parts.setdefault(asked_part(key), []).append((key, execution.served))
+    return parts
+
+
+def _models(answers: _Answers) -> Counter[str]:
+    return Counter(served.model for _, served in answers if served.model is not None)
+
+
+def _asked_model(policy: Policy) -> str:
+    """Return the model that the policy names to an endpoint; empty where it names none."""
+    generator = getattr(policy.system, "generator", None)
+    return str(getattr(getattr(generator, "endpoint", None), "model", ""))
+
+
+def _is_name_of(model: str, asked: str) -> bool:
+    """Whether a reply names what was asked for: servers add versions, folders and file endings."""
+    told, wanted = (name.rsplit("/", 1)[-1].casefold() for name in (model, asked))
+    return told in wanted or wanted in told
+
+
+def _cached(part: str, answers: _Answers) -> Iterator[str]:
+    cached = [(key, served.cache) for key, served in answers if served.cache is not None]
+    if cached:
+        key, header = cached[0]
+        yield (
+            f"{len(cached):,} of {len(answers):,} replies of the {part} come from a cache "
+            f"(`{header}`, the first to {quoted(key)}), so they may have been made for another "
+            "question, or by another version: no two questions of a run are the same; ask past the "
+            "cache"
+        )
+
+
+def _several(part: str, answers: _Answers) -> Iterator[str]:
+    first: dict[str, str] = {}
+    models = _models(answers)
+    for key, served in answers:
+        if served.model is not None:
+            first.setdefault(served.model, key)
+    if len(models) > 1:
+        named = first_few(
+            [f"{quoted(m)} ({count:,}, first {quoted(first[m])})" for m, count in models.items()]
+        )
+        yield (
+            f"the {part}'s replies name {len(models):,} models: {named}; what differs between "
+            "identities may differ between these: let one model answer the whole run"
+        )
+
+
+def _cut(part: str, answers: _Answers) -> Iterator[str]:
+    counts = [(served.prompt_tokens, served.characters) for _, served in answers]
+    known = [(tokens, size) for tokens, size in counts if tokens and size]
+    most = max(map(itemgetter(0), known), default=0)
+    lengths = [size for tokens, size in known if tokens == most]
+    if len(lengths) < max(_LEAST_CUT, _SHARE_CUT * len(known)):
+        return
+    if max(lengths) >= _LONGER * min(lengths):
+        yield (
+            f"{len(lengths):,} of {len(known):,} prompts of the {part} are {most:,} tokens by its "
+            f"replies, though they have {min(lengths):,} to {max(lengths):,} characters: they are "
+            "cut, and what is cut off, such as who asks, does not reach the model; give the server "
+            "a longer context"
+        )
