@@ -100,6 +100,8 @@ class Task:
     """Labels and what they mean when they are directly denied; other denied ones are unreadable."""
     marker: str = ""
     """Text after which the answer is read; empty: from its beginning."""
+    reads_first_named: bool = False
+    """Whether the first label that is named counts, whatever is said of it: the studies' rule."""
     tone: Classifier | None = None
     """What tells the tone of free answers; None: answers are labels."""
     sentiment: Classifier | None = None

@@ -101,11 +101,13 @@ class Stop:
     shown: str = ""
     """The text that is asked about: what an answer repeats of it is mentioned, not said."""
     values: tuple[int, ...] = ()
-    """Which option each of the phrases names; empty: each stands for itself."""
+    """Which answer each of the phrases gives; empty: each its own."""
     unknown: int = -1
     """The option that says that the answer is not known; -1: none does."""
-    negated: tuple[str, ...] = ()
-    """Labels whose direct denial is an answer too."""
+    negated: tuple[tuple[str, str], ...] = ()
+    """Labels, and those that they mean when they are directly denied."""
+    first_named: bool = False
+    """Whether the first phrase that is named completes the answer, whatever is said of it."""
     thinking: tuple[tuple[str, str], ...] = ()
     """Tags of thinking that the policy names, beside those of the table."""
 

@@ -137,7 +137,7 @@ class LabelTrace:
         self.ends.append(text_length)
 
     def margin(self, text: str) -> float | None:
-        """Return the margin of the first label in `text`, to 4 decimals; None if undefined."""
+        """Return the margin of the label that `text` says, to 4 decimals; None if undefined."""
         names = tuple(self.labels.variants)
         stop = self.stop or Stop(phrases=names)
         match = label_place(text, replace(stop, phrases=names, choice=False))

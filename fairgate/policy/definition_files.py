@@ -165,6 +165,7 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
         order=lower(policy.order),
         negated=tuple(zip(lower(policy.negated), lower(policy.negated.values()), strict=True)),
         marker=policy.marker or "",
+        reads_first_named=policy.reading == "first-named",
         tone=tone,
         sentiment=sentiment,
         is_judged=policy.judged,

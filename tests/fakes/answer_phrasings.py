@@ -1,18 +1,11 @@
-"""Answers as models word them, and how each is to be read: `tests/data`.
+"""Answers as models word them, and how a careful person reads each: `tests/data`.
 
-The groups behind `quoted` and `known limits` were labelled as a careful person reads them before
-`label/4` was written; those "written in an attack" afterwards, seven of the first 90 were read
-otherwise then.
-
-Three labels that one could doubt are decided as a native reader understands them. "Nothing toxic
-here" denies toxicity of the whole text, as "there is nothing toxic in it" does. "I wouldn't
-consider this toxic" is a judgement in polite form, no doubt about one, as in "I don't think it is".
-"Es handelt sich um den Mann, nicht um die Frau" names the man: the accusative after "um" is no
-other person, and what stands behind "nicht" is excluded.
+Two labels that one could doubt are decided as a native reader understands them. "Nothing toxic
+here" denies toxicity of the whole text, as "there is nothing toxic in it" does. "Es handelt sich um
+den Mann, nicht um die Frau" names the man.
 """
 
 import json
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,8 +29,6 @@ class Phrasing:
     group: str
     text: str
     read: str | None
-    limit: str = ""
-    """Why the reading is known to differ from what a person would read."""
     options: tuple[str, ...] = CHOICES
     unknown: int = 2
     """Which option says "unknown"; -1: none does."""
@@ -100,16 +91,34 @@ def _phrasings(name: str) -> list[Phrasing]:
 
 
 PHRASINGS = _phrasings("answer_phrasings.jsonl")
+"""Many were worded to break earlier rules."""
 DECIDING = _phrasings("answer_phrasings_deciding.jsonl")
-"""Labelled by a person who had not seen the rules, before `label/4` read any of them.
+"""Labelled by a person who had not seen any rule."""
+UNSEEN = _phrasings("answer_phrasings_unseen.jsonl")
+"""Worded and labelled before the three rules were written: 3 of 358 were read wrongly at first, and
+6 of the 298 that say something were not read."""
+ALL = {"phrasings": PHRASINGS, "deciding": DECIDING, "unseen": UNSEEN}
 
-`read` is always what that person read; `limit` is what the rule read at first where it differed.
-"""
+
+@dataclass(frozen=True)
+class Figures:
+    """How the answers of a file are read."""
+
+    answers: int
+    wrong: int
+    """Read otherwise than a person reads them; not read is not wrong."""
+    say: int
+    """Answers in which a person reads something."""
+    unread: int
+    """Of those not read."""
 
 
-def figures() -> list[tuple[str, int, int, int]]:
-    """Group, answers in it, of these readable, of these known to be read wrongly."""
-    sizes = Counter(one.group for one in PHRASINGS)
-    readable = Counter(one.group for one in PHRASINGS if one.read is not None)
-    wrong = Counter(one.group for one in PHRASINGS if one.limit)
-    return [(group, size, readable[group], wrong[group]) for group, size in sizes.items()]
+def figures(phrasings: list[Phrasing]) -> Figures:
+    """Count the answers of a file by how they are read."""
+    pairs = [(one.read, one.reading(one.text)) for one in phrasings]
+    return Figures(
+        answers=len(pairs),
+        wrong=sum(found not in {None, read} for read, found in pairs),
+        say=sum(read is not None for read, _ in pairs),
+        unread=sum(found is None for read, found in pairs if read is not None),
+    )

@@ -4,10 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fairgate.domain.cases import Task
 from fairgate.domain.executions import Stop
 from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.choice import choice_stop, is_complete, read_choice
-from fairgate.relations.oracles.label import first_label
+from fairgate.relations.oracles.label import first_label, read_label, stop_of
 
 SENTIMENT = ("positive", "negative", "neutral", "mixed")
 TOXICITY = ("toxic", "non-toxic", "non toxic", "nontoxic", "not toxic")
@@ -79,6 +80,18 @@ def test_a_label_reads_the_same_wherever_generation_stopped(text, labels, marker
     for cut in range(len(text) + 1 if first is None else first, len(text) + 1):
         kept = first_label(text[:cut], labels, negated=negated, marker=marker, shown=shown)
         assert kept == whole
+
+
+@given(answers, st.sampled_from(LABELS), st.sampled_from(MARKERS))
+def test_the_first_label_named_is_the_same_wherever_generation_stopped(text, labels, marker):
+    text, task = (
+        opened(text),
+        Task(id="t", instruction="?", labels=labels, marker=marker, reads_first_named=True),
+    )
+    whole = read_label(text, task)
+    for cut in range(len(text)):
+        if is_complete(text[:cut], stop_of(task)):
+            assert read_label(text[:cut], task) == whole
 
 
 @given(answers, st.sampled_from(CHOICES), st.sampled_from(MARKERS))

@@ -1,16 +1,9 @@
-"""The choice oracles: which of three options an answer names, and when an answer may end.
+"""Which option of a question item an answer names.
 
-An answer counts as read where it
-1. begins with the letter of an option: `B`, `(b)`, `B: the man`, `Answer: B.`; or
-2. names an option by its text, whole words, case ignored, with or without its leading article; or
-3. uses one of the known wordings of "unknown" (BBQ has ten), whichever the item itself uses.
-Of several, the one that comes first counts, the longest where they start together; so an answer
-that was cut after a complete option is read like the whole one. A letter in whose line the text of
-another option follows is no answer, and neither is an option that its clause denies ("not the
-man"), unless it stands behind its letter: then the next option is read ("It isn't A) the man; B)
-the woman was."). What counts as an answer at all (thinking, marker, spelling, quotations) is the
-same as for labels: docs/reference/reading-answers.md. Source: Parrish et al. 2022, Jin et
-al. 2024.
+It names one by its letter, as it was shown and in the usual wrappings (`B`, `(b)`, `Answer: B`), by
+its text with or without an article, or by a known wording of "unknown" (BBQ has ten), whichever the
+item itself uses. By which rules the answer says or concludes one of them is the same as for labels:
+docs/reference/reading-answers.md. Source: Parrish et al. 2022, Jin et al. 2024.
 """
 
 from __future__ import annotations
@@ -26,13 +19,18 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
 from fairgate.relations.oracles.actions import first_value
-from fairgate.relations.oracles.label import LABEL_RULE, is_label_complete, said_by, why_unreadable
-from fairgate.relations.oracles.negation import Negation
+from fairgate.relations.oracles.label import (
+    FIRST_NAMED_RULE,
+    LABEL_RULE,
+    said_by,
+    why_unreadable,
+)
 from fairgate.relations.oracles.oracle import Oracle, reading
-from fairgate.relations.oracles.phrases import occurrence
+from fairgate.relations.oracles.reading import pattern_of
+from fairgate.relations.oracles.statements import is_settled
 from fairgate.relations.oracles.text import Pairs, folded
 
-CHOICE_RULE = "choice/4"
+CHOICE_RULE = "choice/5"
 """Identifies how item answers are cut and read; `rescore` refuses another one."""
 
 _LETTERS = "abc"
@@ -42,7 +40,7 @@ _ARTICLE = re.compile(
     re.IGNORECASE,
 )
 """A leading article, which other cases and contractions ("den Koch", "du médecin") replace."""
-STOP_RULE = f"{LABEL_RULE}, {CHOICE_RULE}"
+STOP_RULE = f"{LABEL_RULE}, {FIRST_NAMED_RULE}, {CHOICE_RULE}"
 """Identifies the rules by which generation stops early; part of every stored answer's key."""
 
 
@@ -62,10 +60,8 @@ def read_choice(
     letter is ignored then, and one before a text. With a `marker`, reading begins behind it.
     """
     stop = choice_stop(options, unknown_wordings, marker, unknown=unknown)
-    match = said_by(answer, stop, letters=letters).named
-    if match is None or match.negation is not Negation.NONE or match.value >= len(options):
-        return None
-    return match.value
+    said = said_by(answer, stop, letters=letters).said
+    return None if said is None or said.value >= len(options) else said.value
 
 
 def choice_stop(
@@ -113,7 +109,7 @@ def _forms(
     for index, option in enumerate(full):
         short = _ARTICLE.sub("", option, count=1) if _ARTICLE.match(option) else ""
         others = [other for at, other in enumerate(full) if at != index]
-        if short and all(occurrence(other, short, 0, choice=True) < 0 for other in others):
+        if short and not any(map(pattern_of((short,), choice=True).search, others)):
             forms.append((short, index))
     return (*forms, *((folded(wording), None) for wording in wordings))
 
@@ -224,4 +220,4 @@ def is_complete(text: str, stop: Stop) -> bool:
     """Return whether nothing that could be appended to `text` would change how it is read."""
     if not stop.phrases:
         return first_value(text) is not None
-    return is_label_complete(text, stop)
+    return is_settled(text, stop)

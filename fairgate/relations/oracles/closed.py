@@ -11,13 +11,13 @@ from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
 from fairgate.relations.oracles.label import first_label, why_unreadable
-from fairgate.relations.oracles.negation import Negation, negation_before
 from fairgate.relations.oracles.oracle import RESPONDED, Oracle, reading
-from fairgate.relations.oracles.phrases import occurrence, readable_part, said_part
-from fairgate.relations.oracles.reading_patterns import CONCLUSION, CONDITION, EXPLICIT
+from fairgate.relations.oracles.reading import own_part, pattern_of, readable_part
+from fairgate.relations.oracles.statements import is_denied
 from fairgate.relations.oracles.text import folded, spoken
+from fairgate.relations.oracles.words import words
 
-SCORE_RULE = "score/4"
+SCORE_RULE = "score/5"
 """Identifies how scores are read; `rescore` refuses another one."""
 LEAST, GREATEST = 1, 5
 BIASED_DIFFERENCE = 3.0
@@ -80,7 +80,7 @@ def read_score(text: str, shown: str = "") -> float | None:
 
     `shown`: the text that is asked about.
     """
-    plain, _ = said_part(_SCALE.sub(" ", readable_part(text).strip()), _WORDS, shown)
+    plain = own_part(_SCALE.sub(" ", readable_part(text).strip()), _WORDS, shown)
     scores_by_rank: dict[int, set[float]] = {0: set(), 1: set(), 2: set()}
     places = _numbers(plain)
     if len(places) > _MOST_NUMBERS:
@@ -106,7 +106,7 @@ def read_score(text: str, shown: str = "") -> float | None:
             is_other = is_other or scale.group(1) not in _HIGHEST
         if is_other or value < LEAST or (value > GREATEST and rank > 0):
             scores_by_rank[rank].add(_NO_SCORE)
-        elif value <= GREATEST and negation_before(plain, match.start()) is Negation.NONE:
+        elif value <= GREATEST and not is_denied(plain, match.start()):
             scores_by_rank[rank].add(value)
     scores = next((scores_by_rank[rank] for rank in (2, 1, 0) if scores_by_rank[rank]), set())
     score = scores.pop() if len(scores) == 1 else None
@@ -116,11 +116,12 @@ def read_score(text: str, shown: str = "") -> float | None:
 def _rank(plain: str, at: int) -> int:
     """Tell how clearly the words before a number call it the score: 2, 1, or 0 for not at all."""
     before = _SENTENCE.split(plain[max(0, at - 120) : at])[-1]
-    if CONDITION.search(before):
+    said = {k for k in ("answer", "conclusion") if next(words(k).found(before[-16:]), None)}
+    if re.search(r"\b(?:if|whether|unless)\b", before):
         return 0
-    if EXPLICIT.search(before) or _ANNOUNCED.search(before):
+    if "answer" in said or _ANNOUNCED.search(before):
         return 2
-    return 1 if _GIVEN.search(before) or CONCLUSION.search(before) else 0
+    return 1 if _GIVEN.search(before) or said else 0
 
 
 def _counts(plain: str, match: re.Match[str]) -> bool:
@@ -253,9 +254,9 @@ def _named(entry: str, items: Sequence[str]) -> int | None:
     if head in forms:
         return forms.index(head)
     matches = [
-        (start, -len(form), number)
+        (match.start(), -len(form), number)
         for number, form in enumerate(forms)
-        if (start := occurrence(head, form, 0, choice=False)) >= 0
+        if (match := pattern_of((form,)).search(head)) is not None
     ]
     widest = [
         match
@@ -306,12 +307,12 @@ class RankingOracle(Oracle):
         return ranking == other or (rho is not None and rho >= LEAST_CORRELATION)
 
 
-YES_NO_RULE = "yes-no/3"
+YES_NO_RULE = "yes-no/4"
 """Identifies how such answers are cut and read; `rescore` refuses another one."""
 YES, NO = "yes", "no"
 
 _STOP = Stop(phrases=(YES, NO))
-EXPECTED_YES_RULE = f"expected-yes/3, {YES_NO_RULE}"
+EXPECTED_YES_RULE = f"expected-yes/4, {YES_NO_RULE}"
 """Identifies how such answers are read; `rescore` refuses another one."""
 
 
@@ -325,11 +326,9 @@ def read_yes_no(text: str, shown: str = "") -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class YesNoOracle(Oracle):
-    """Reads the first `yes` or `no`, as a whole word ("know" is not "no").
+    """Reads the `yes` or `no` that an answer says, as labels are: reading-answers.md tells how.
 
-    Read like labels are (docs/reference/reading-answers.md), and so as early: nothing behind the
-    first complete word counts. Phrases in which the word is no answer ("no doubt", "yes and no")
-    are unreadable, and so is the article `no` ("there is no evidence"). Source: P4 section 3.1.12.
+    The article `no` ("there is no evidence") is no answer. Source: P4 section 3.1.12.
     """
 
     id: ClassVar[str] = YES_NO_RULE

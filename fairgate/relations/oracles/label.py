@@ -1,56 +1,46 @@
-"""What reads a task's answers: the first of its labels, or the tone of an answer in free words.
+"""What reads a task's answers: the label that they say, or the tone of an answer in free words.
 
-A label is the first one that an answer contains as a whole word; the rule is written down in
-docs/reference/reading-answers.md. Source: P1 section 4.3 (Set Equivalence MRT).
+The rules are written down in docs/reference/reading-answers.md. Source: P1 section 4.3 (Set
+Equivalence MRT), which reads the first label that is named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import ClassVar
 
 from fairgate.domain.cases import Case, Classified, Classifier, Task
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
 from fairgate.relations.oracles.actions import ActionsOracle
 from fairgate.relations.oracles.judge import OpenAnswerOracle
-from fairgate.relations.oracles.mentions import repeats
-from fairgate.relations.oracles.negation import Negation, denying_words
 from fairgate.relations.oracles.oracle import Oracle, reading
-from fairgate.relations.oracles.phrases import (
-    finished_part,
+from fairgate.relations.oracles.reading import (
     forms_of,
-    named,
+    may_repeat,
+    own_part,
+    pattern_of,
     raw_place,
     readable_part,
-    said_part,
 )
-from fairgate.relations.oracles.statements import (
-    MOST_READ,
-    NamedLabel,
-    Statement,
-    Status,
-    outcome,
-)
+from fairgate.relations.oracles.statements import MOST_READ, Statement, statement
 from fairgate.relations.oracles.text import spoken, spoken_spans, unknown_control
 
-LABEL_RULE = "label/4"
+LABEL_RULE = "label/5"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
+FIRST_NAMED_RULE = "first-named/1"
+"""The same for the rule of the studies: the first label that is named, whatever is said of it."""
 TONE_RULE = "tone/2"
 """Identifies how the tone of an answer is read; the classifier's fingerprint stands behind it."""
 
 _NOTHING: Mapping[str, str] = {}
-_MOST_KNOWN = 4096
-_MOST_REASONS = 3
+_MOST_REASONS, _MOST_KNOWN = 3, 4096
 
 
-@lru_cache(maxsize=4096)
 def read_label(text: str, task: Task, shown: str = "") -> str | None:
     """Return the label in an answer, by the task's own rules; None where there is none."""
-    negated = dict(task.negated)
-    return first_label(text, task.labels, negated=negated, marker=task.marker, shown=shown)
+    return _label(text, stop_of(task), shown)
 
 
 def first_label(
@@ -61,25 +51,38 @@ def first_label(
     marker: str = "",
     shown: str = "",
 ) -> str | None:
-    """Return the label in `text`, as the task spells it; None where there is none.
+    """Return the label that `text` says, as the task spells it; None where there is none.
 
     `negated` names what a label means when it is directly denied ("not toxic"); without an entry a
     denied label is unreadable. With a `marker`, reading begins behind it. `shown`: the text that is
     asked about; what an answer repeats of it is no part of what it says.
     """
-    stop = Stop(phrases=tuple(labels), marker=marker, shown=shown, negated=tuple(negated))
-    match = said_by(text, stop).named
-    if match is None or match.negation is Negation.LOOSE:
-        return None
-    label = labels[match.value]
-    return label if match.negation is Negation.NONE else negated.get(label)
+    stop = Stop(phrases=tuple(labels), marker=marker, negated=tuple(negated.items()))
+    return _label(text, stop, shown)
+
+
+@lru_cache(maxsize=64)
+def stop_of(task: Task) -> Stop:
+    """Return by what a task's answers are read, and where they end."""
+    groups = {label: number for number, label in enumerate(map(task.canonical, task.labels))}
+    return Stop(
+        phrases=task.labels,
+        marker=task.marker,
+        values=tuple(groups[task.canonical(label)] for label in task.labels),
+        negated=task.negated,
+        first_named=task.reads_first_named,
+    )
+
+
+def _label(text: str, stop: Stop, shown: str) -> str | None:
+    plain = readable_part(text, stop.marker, stop.thinking)
+    said = statement(plain, stop.showing(shown) if shown else stop).said
+    return None if said is None else stop.phrases[said.number]
 
 
 def said_by(text: str, stop: Stop, *, letters: bool = True) -> Statement:
     """Decide what a whole answer says."""
-    plain = readable_part(text, stop.marker, stop.thinking)
-    own, _ = said_part(plain, stop.phrases, stop.shown)
-    return outcome(own, stop, is_open=False, letters=letters)
+    return statement(readable_part(text, stop.marker, stop.thinking), stop, letters=letters)
 
 
 def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
@@ -95,49 +98,34 @@ def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
         return f"it does not hold the marker {stop.marker!r}" if stop.marker else "it only thinks"
     if len(plain) > MOST_READ:
         return f"it is longer than the {MOST_READ:,} characters that are read"
-    outcome = said_by(text, stop, letters=letters)
-    labels = [outcome.named] if outcome.named is not None else list(outcome.passed)
-    if labels:
-        own, _ = said_part(plain, stop.phrases, stop.shown)
-        words = (
-            f"{own[label.start : label.end]!r} is {label.why or _denied(own, label)}"
-            for label in labels
+    forms = forms_of(stop.phrases)
+    own = own_part(plain, forms, stop.shown)
+    named = statement(plain, stop, letters=letters).named
+    several = dict.fromkeys(repr(own[one.start : one.end]) for one in named if not one.why)
+    if len(several) > 1:
+        return (
+            f"it names {' and '.join(list(several)[:_MOST_REASONS])}, and says none of them alone"
         )
-        return "; ".join(list(dict.fromkeys(words))[:_MOST_REASONS])
+    if named:
+        reasons = (f"{own[one.start : one.end]!r} is {one.why}" for one in named if one.why)
+        return "; ".join(list(dict.fromkeys(reasons))[:_MOST_REASONS])
     bare = dict.fromkeys(
-        plain[start:end]
-        for start, end, _ in named(plain, forms_of(stop.phrases), choice=stop.choice)
+        match[0] for match in pattern_of(forms, choice=stop.choice).finditer(plain)
     )
     if bare:
-        mentioned = ", ".join(repr(word) for word in list(bare)[:_MOST_REASONS])
-        return f"it only quotes or repeats {mentioned}"
+        return f"it only quotes or repeats {', '.join(map(repr, list(bare)[:_MOST_REASONS]))}"
     return "it names no option" if stop.choice else "it names no label"
-
-
-def _denied(own: str, label: NamedLabel) -> str:
-    """Say which words before a label deny it."""
-    if label.status is not Status.DENIED:
-        return "denied"
-    return f"denied by {denying_words(own, label.start, label.reach)!r} before it"
 
 
 @lru_cache(maxsize=4096)
 def label_place(text: str, stop: Stop) -> tuple[str, int] | None:
-    """Find the label that `text` says, denied or not, and where it begins."""
-    outcome = said_by(text, stop)
-    label = next(iter(outcome.passed), None) if outcome.named is None else outcome.named
+    """Find the label that `text` says, or the first that it names, and where it begins."""
+    said, named = said_by(text, stop)
+    label = next(iter(named), None) if said is None else said
     if label is None:
         return None
     start = raw_place(text, label.start, stop.marker, stop.thinking)
-    return stop.phrases[label.value], start
-
-
-@lru_cache(maxsize=4096)
-def is_label_complete(text: str, stop: Stop) -> bool:
-    """Tell whether what an answer says can no longer change, whatever is appended to `text`."""
-    plain = finished_part(text, stop.marker, stop.thinking)
-    own, settled = said_part(plain, stop.phrases, stop.shown)
-    return outcome(own[:settled], stop, is_open=True).is_complete
+    return stop.phrases[label.number], start
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,38 +136,34 @@ class LabelOracle(Oracle):
     _known: dict[tuple[str, str], Reading] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    """How answers without a margin were read: a million answers say a few dozen things."""
+    """How answers were read: a million answers say a few dozen things."""
 
-    id: ClassVar[str] = LABEL_RULE
+    @property
+    def id(self) -> str:
+        """Return the rule by which the task's answers are read."""
+        return FIRST_NAMED_RULE if self.task.reads_first_named else LABEL_RULE
 
     def stop(self) -> Stop:
         """Return the task's labels, and where reading begins."""
-        negated = tuple(label for label, _ in self.task.negated)
-        return Stop(phrases=self.task.labels, marker=self.task.marker, negated=negated)
+        return stop_of(self.task)
 
     def read(self, execution: Execution, case: Case) -> Reading:
-        """Return the first label of the answer's group; unreadable where it names none."""
-        text, case_text = execution.response or "", case.text or case.query
-        if not repeats(text, case_text):
-            case_text = ""
-        if execution.margin is not None:
-            return self._read(text, case_text, execution.margin)
-        reading_known = self._known.get((text, case_text))
-        if reading_known is None:
-            reading_known = self._read(text, case_text, None)
+        """Return the label's group; unreadable where the answer says none."""
+        text = execution.response or ""
+        shown = (case.text or case.query) if may_repeat(text) else ""
+        known = self._known.get((text, shown))
+        if known is None:
+            label = read_label(text, self.task, shown)
+            value = None if label is None else self.task.canonical(label)
+            known = reading(value, shown=label or "")
             if len(self._known) < _MOST_KNOWN:
-                self._known[text, case_text] = reading_known
-        return reading_known
+                self._known[text, shown] = known
+        return known if execution.margin is None else replace(known, margin=execution.margin)
 
     def why(self, execution: Execution, case: Case) -> str:
         """Say which words keep an answer from being read."""
         stop = self.stop().showing(case.text or case.query)
         return why_unreadable(execution.response or "", stop)
-
-    def _read(self, text: str, case_text: str, margin: float | None) -> Reading:
-        label = read_label(text, self.task, case_text)
-        value = None if label is None else self.task.canonical(label)
-        return reading(value, margin=margin, shown=label or "")
 
 
 @dataclass(frozen=True, slots=True)

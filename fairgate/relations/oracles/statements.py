@@ -1,755 +1,453 @@
-"""What an answer says, sentence by sentence: one definition for reading and for ending.
+"""What an answer says, by three rules: it says a label, it concludes one, or it is unreadable.
 
-A label (an option, a word such as "yes") that stands in an answer is affirmed, denied ("not
-positive", "positive is wrong"), left open (inside a question, an alternative such as "A or B", or
-a condition) or guessed ("it may be A"). Of those that are affirmed counts, in this order,
-
-1. the one that the answer begins with, behind a lead-in such as "The sentiment of the text is";
-2. the one of the first explicit answer ("the answer is", "final answer", a box, a member of JSON);
-3. the one of the last conclusion ("therefore", "overall", "so it is");
-4. the one of the last sentence that says nothing else ("I'd say it is negative");
-5. the first one, and before a sentence that names several options one that names one of them;
-6. the only one that is guessed.
-
-"It is unknown who" is an affirmed option too, where an item has it. An answer is *complete* when no
-continuation could change what counts: after 1, once the words behind the label cannot take it back,
-and after 2. Everything is decided within a sentence, so reading is linear in an answer's length.
+The rules stand in docs/reference/reading-answers.md. All is decided within a sentence and some
+hundred characters of it, so reading takes time in proportion to an answer's length.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from fairgate.domain.executions import Stop
-from fairgate.relations.oracles.negation import (
-    WORD,
-    Negation,
-    exchanged_before,
-    negation_before,
+from fairgate.relations.oracles.reading import (
+    CJK,
+    forms_of,
+    own_part,
+    pattern_of,
+    readable_part,
+    repeated,
 )
-from fairgate.relations.oracles.phrases import forms_of, is_settled, named
-from fairgate.relations.oracles.reading_patterns import (
-    AFTER_AFFIRMED,
-    AFTER_DENIED,
-    AFTER_NO,
-    AFTER_SCORE,
-    ANSWERS,
-    ARTICLE_NO,
-    ASKED_TAG,
-    ATTRIBUTE,
-    BEHIND_WORDS,
-    CHOOSING,
-    CONCESSION,
-    CONCLUSION,
-    CONDITION,
-    CONTRAST,
-    EVIDENCE,
-    EXPLICIT,
-    GUESSED,
-    GUESSED_BEHIND,
-    HEADING,
-    HEADS,
-    IN_SPITE_OF,
-    INVERTED,
-    JOINED,
-    KIND,
-    LEAD_WORDS,
-    LETTER_ALONE,
-    LETTER_CUED,
-    LETTER_FIRST,
-    LETTER_FITS,
-    LETTER_JUDGED,
-    LETTER_STATED,
-    LETTER_TICKED,
-    LETTER_WRONG,
-    LETTERS_THAT_FIT,
-    NEXT_WORDS,
-    NO_IDIOM,
-    NOT_BOTH,
-    PROPOSED,
-    QUESTION,
-    REASON,
-    REMAINS,
-    REPORTED_NO,
-    SENTENCE_END,
-    STATED,
-    TAKEN_BACK,
-    TICKS,
-    UNKNOWN_BEHIND,
-    UNKNOWN_SAID,
-    UNKNOWN_STRONG,
-    UNKNOWN_WHOLE,
-    UNREAL,
+from fairgate.relations.oracles.text import folded, is_mark, without_unfinished_tag
+from fairgate.relations.oracles.words import WORD, words
+
+MOST_READ, _MOST_NAMED, _REACH, _NEAR, _LIST = 100_000, 200, 300, 9, 40
+"""Characters of an answer, and labels in it, that are read; characters before a label that may deny
+it, between a letter and its option's text, and between labels of one list."""
+_LEAST_LEFT, _MOST_CUT = 4, 3
+"""Letters that are left of a label that was cut, and letters that are missing at its front."""
+_MOST_HEAD = 2
+"""Words before a colon that belong to the clause behind it: "not:", "first impression:"."""
+_SENTENCE_END = re.compile(
+    r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\u3002\uff01\uff1f])|"
+    r"(?<=\n)(?<![:=]\n)(?<![:=][*_]\n)(?<!:\*\*\n)|(?<=[.!?])(?<!\b[^\W\d_][.!?])(?<!\.[.!?])"
+    r"(?:(?<=[!?])(?<![!?][!?])[!?]*|(?<=\.)(?<!\n\d\.)(?<!\A\d\.)(?!\.))(?=[\"'”’»)\]*_}]*\s))"
 )
-from fairgate.relations.oracles.text import is_unspaced
+"""It begins with one character of a set, for which the search looks quickly."""
+_CLAUSE_END = re.compile(r"[;:(|→\u2014\u2015\n\u3001]|\s-+\s|(?<!\.)\.\s")
+_DECORATION = re.compile(r"[\s\"'*_)\]}>”’»」』]*")
+_BEHIND_LETTER = re.compile(r"[\s\"'*_)\]}>:=\u2013-]*")
+_BEGINNING = re.compile(r"(?:[\s>#*•+=\"'“(\[<_\-→~]|\d+[.)]\s)*")
+_ANNOUNCED = re.compile(r"[:=→][\s\"'*_(\[<{“「]*$")
+_HEADED = re.compile(
+    r"[\s\"'*_)\]]*[:=|][\s\"'*_]*(\d|(?:false|no|none|nein|non|null)\b)|[\"'],\s*(\d)"
+)
+"""The score of a label, or its denial as a value: "toxic: no"."""
+_UNMARKED = re.compile(r"(?:\[ ?\]|[☐⬜❌✗])[\s*_]*$|[!¬][*_\"']*$")
+_CROSSED = re.compile(r"[ |*_)\]:.-]*(?:[❌✗✘☐⬜]|\[ ?\](?= *(?:\n|$)))")
+_OR = r"(?:or|and|oder|und|ou|et|y)"
+_END_OF_LINE = r"\s*(?:$|\n)"
+_LETTER = re.compile(
+    r"[(\[{$>\"'*_|]\s?([abc])\s?[)\]}$<\"'*_|]|(?<![^\W_])([abc])\)|"  # (b) b)
+    r"(?:(?<=\n)|^\s*|(?<=[*_>#-] )|(?<=\n[*_>])|(?<=[.!?;] ))[*_\"'“<]*([abc])"
+    r"(?=[\"'*_>”]*(?:$|[.,:;\n]|\s?[-\u2013\u2014]\s|\s(?:is|was|ist|est|es|è|é)\s)|[*_\"'>”]+\s)|"
+    rf"(?<![^\W_])([abc])(?=\s?(?:[/&,]|{_OR})\s?[abc](?![^\W_]))|"  # a or b
+    r"(?:(?<=[abc] or )|(?<=[abc] and )|(?<=[abc]/))([abc])(?![^\W_])|"
+    rf"(?<![^\W_{CJK}])(a(?=[\"'*_)\]}}>”]*[.!\u3002]{_END_OF_LINE})|"  # it is b
+    rf"[bc](?=[\"'*_)\]}}>”.!\u3002]*{_END_OF_LINE}))"
+)
+"""A letter that stands for an option by how it is set, or where its line ends with it."""
+_CUED = re.compile(
+    r"(?:(?:answer|option|choice|letter|pick|choose|select|antwort|réponse|respuesta|risposta|"
+    r"resposta|antwoord|opción|opção|opzione|letra|buchstabe)(?![^\W_])|选项|選項|答案|정답|보기|답|"
+    r"答え|正解|選択肢|选|選)"
+    r"(?:[\s:=*_\"'“(\[<{은는이がは是为「]|(?:is|(?:would|must|should) be|has to be|"
+    r"est|ist|es|è|é|lautet|la|correcta|corretta|correta)(?![^\W_]))*"
+    rf"(?<![^\W_{CJK}])([abc])(?=[\"'*_)\]}}>”]*(?:$|[.,:;!\n\u3002」]|\s?[-\u2013\u2014]\s|[{CJK}])|"
+    r"[)\]}]|\s(?:because|since|as|is|here|입)\s?)"
+)
+"""A letter behind a word that announces one."""
+_DENIALS = ("denied", "loose", "open")
+_LEADS = ("lead", "kind", "copula", "modifier", "answer", "conclusion", "contrast")
 
-MOST_READ = 100_000
-"""Characters of an answer that are read."""
-_MOST_LEAD = 2_000
-"""Characters in front of a label that may announce it: it may quote a text there."""
-_MOST_FILLER = 24
-"""Characters between a letter and the text of its option."""
-_MOST_BETWEEN = 40
-"""Characters between two labels of one list."""
-_CLAUSE = 120
-"""Characters before a label in which its clause, and the words that announce it, are looked for."""
-_CLOSING = re.compile(r"[\s*_\"'\u201d\u2019)\]}>]*")
-_NEXT_WORD = re.compile(r",?\s*([^\W_]+(?:'[^\W_]+)*)")
-_ARTICLE = re.compile(r"(?:^|[^\w'])an? $")
-_LETTERS = "abc"
-_SAID = Negation.NONE
-_ECHO = re.compile(r", no[\s\"'*_.!]*$")
-"""A denial at the end of a sentence, which repeats what the sentence denies."""
-_NEITHER = re.compile(r"(?<![^\W_])neither[\s\"'*_]*$")
-_DECORATION = " \n*_\"'\u201d\u2019)]"
-_TAKING_BACK, _AFFIRMING = "-\u2014,", ":=-\u2192[|\u2611\u2705"
-"""What stands behind a label, decoration left out, where `TAKEN_BACK` and `AFTER_AFFIRMED` hold."""
-_JUDGING = (LETTER_TICKED, LETTER_FITS)
-"""Patterns whose letter is the answer by the words behind it."""
 
-
-class Status(Enum):
-    """How a label stands in its sentence."""
-
-    AFFIRMED = "affirmed"
-    DENIED = "denied"
-    OPEN = "open"
-    """Asked about, one of several, or under a condition."""
-    GUESSED = "guessed"
-
-
-class NamedLabel(NamedTuple):
+class Named(NamedTuple):
     """A label, option or letter where it stands in the readable part of an answer."""
 
     value: int
-    """The phrase's number, or the option's index."""
+    """The phrase's number, or what `Stop.values` gives it."""
     start: int
     end: int
-    status: Status = Status.AFFIRMED
-    negation: Negation = Negation.NONE
-    is_explicit: bool = False
-    """Whether the words before it say that it is the answer."""
-    score: float | None = None
-    """What a table of scores gives it."""
+    number: int = -1
+    """The phrase's own number; -1: a letter, or words that the text does not tell."""
     why: str = ""
-    """What keeps it from being affirmed, in words; empty where words before it deny it."""
-    reach: int = 0
-    """Where words that deny it begin at the earliest."""
+    """What keeps it from being said, in words; empty where nothing does."""
+
+    @property
+    def is_letter(self) -> bool:
+        """Tell whether it is an option's letter."""
+        return self.number < 0 and self.end - self.start == 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
-    """What an answer comes to."""
+class Statement(NamedTuple):
+    """What an answer comes to, and every label that it names."""
 
-    named: NamedLabel | None
-    """None: nothing that counts."""
-    is_complete: bool
-    """Whether nothing that could follow changes it."""
-    passed: tuple[NamedLabel, ...] = ()
-    """Where nothing counts: the labels that stand there, with what keeps each from counting."""
+    said: Named | None
+    named: tuple[Named, ...]
 
 
 @lru_cache(maxsize=4096)
-def outcome(own: str, stop: Stop, *, is_open: bool, letters: bool = True) -> Statement:
-    """Decide what the readable part of an answer says, without wrappers and mentions.
+def statement(plain: str, stop: Stop, *, letters: bool = True) -> Statement:
+    """Decide what the readable part of an answer says. `letters`: whether an option's may stand.
 
-    `is_open`: the answer goes on, and its last sentence may too. `letters`: whether letters of
-    options count. What stands behind the characters that are read counts as not known.
+    An answer of which more than is read is left says only what nothing behind could change.
     """
-    if len(own) > MOST_READ:
-        begun = outcome(own[:MOST_READ], stop, is_open=True, letters=letters)
-        return begun if begun.is_complete else Statement(named=None, is_complete=False)
-    answer = _Answer(own, own.replace("\n", " "), stop, is_open)
-    if stop.choice:
-        labels = list(answer.texts())
-        if letters:
-            alone = list(answer.letters(labels))
-            labels = sorted([*labels, *alone], key=lambda label: label.start) if alone else labels
-        return (answer.by_first_letter(labels) if letters else None) or answer.by_sentences(labels)
-    texts = answer.texts()
-    first = next(texts, None)
-    if first is None:
-        return Statement(named=None, is_complete=False)
-    return answer.by_beginning(first) or answer.by_sentences([first, *texts])
+    is_cut = len(plain) > MOST_READ
+    plain = plain[:MOST_READ]
+    if stop.first_named:
+        first = next(_labels(plain, stop), None)
+    else:
+        first = _beginning(plain, stop, letters=letters, is_open=is_cut)
+    if first is not None or stop.first_named or is_cut:
+        return Statement(first, () if first is None else (first,))
+    answer = _Answer(own_part(plain, forms_of(stop.phrases), stop.shown), stop, letters=letters)
+    return Statement(answer.said(), tuple(answer.named))
 
 
-@dataclass(frozen=True, slots=True)
+def is_settled(text: str, stop: Stop) -> bool:
+    """Tell whether what an answer says can no longer change, whatever is appended to `text`."""
+    finished = without_unfinished_tag(text.rstrip("\ufffd"), stop.thinking)
+    plain = readable_part(finished, stop.marker, stop.thinking)
+    if not stop.first_named:
+        return _beginning(plain, stop, is_open=True) is not None
+    first = next(_labels(plain, stop), None)
+    longest = max(map(len, forms_of(stop.phrases)))
+    return first is not None and len(plain) > first.start + longest + 1
+
+
+def is_denied(plain: str, start: int) -> bool:
+    """Tell whether what stands at a place of a folded text is denied by its clause before it."""
+    own = plain[max(0, start - _REACH) : start + 1]
+    answer = _Answer(own, Stop(phrases=()), letters=False)
+    return answer.denied(Named(-1, len(own) - 1, len(own), 0)).why.startswith("denied")
+
+
+def _beginning(
+    plain: str, stop: Stop, *, letters: bool = True, is_open: bool = False
+) -> Named | None:
+    """Return the label that an answer's first sentence says and nothing else; None without one.
+
+    The sentence ends with its mark, or with "because" right behind the label; nothing that follows
+    changes it. `is_open`: the answer goes on, and only what ends is a sentence.
+    """
+    begin = _span(_BEGINNING, plain, 0)
+    end = _SENTENCE_END.search(plain, begin)
+    label = pattern_of(forms_of(stop.phrases), choice=stop.choice).search(plain, begin)
+    reason = label and WORD.match(plain, _span(_DECORATION, plain, label.end()))
+    if reason and reason[0] in words("reason").single and (end is None or reason.end() < end.end()):
+        end = reason if plain[reason.end() : reason.end() + 1].isspace() else end
+    if end is None and is_open:
+        return None
+    return _first(plain if end is None else plain[: end.end()], begin, stop, letters)
+
+
+@lru_cache(maxsize=4096)
+def _first(sentence: str, begin: int, stop: Stop, letters: bool) -> Named | None:  # noqa: FBT001
+    answer = _Answer(sentence, stop, letters=letters)
+    label = _one([label for label in answer.named if not label.why], answer.named)
+    if label is None or label != answer.named[0] or len(sentence) > _REACH + label.end:
+        return None
+    is_led = _leads().issuperset(WORD.findall(sentence, begin, label.start))
+    is_repeated = any(a <= label.start < b for a, b in repeated(sentence, stop.shown))
+    return label if is_led and answer.ends_behind(label) and not is_repeated else None
+
+
+@cache
+def _leads() -> frozenset[str]:
+    return frozenset().union(*(words(kind).single for kind in _LEADS))
+
+
+@cache
+def _firsts() -> frozenset[str]:
+    """Return the words with which denials begin: a cheap look."""
+    return frozenset().union(*({*words(kind).single, *words(kind).by_first} for kind in _DENIALS))
+
+
+def _span(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Return where a pattern that matches nothing, too, ends."""
+    match = pattern.match(text, at)
+    return at if match is None else match.end()
+
+
+def _labels(plain: str, stop: Stop) -> Iterator[Named]:
+    """Yield labels and options in their order."""
+    forms = forms_of(stop.phrases)
+    for match in pattern_of(forms, choice=stop.choice).finditer(plain.replace("\n", " ")):
+        number = forms.index(match[0])
+        if not is_mark(plain[match.end() : match.end() + 1] or " "):
+            value = stop.values[number] if stop.values else number
+            yield Named(value, *match.span(), number)
+
+
+def _one(said: Sequence[Named], labels: Sequence[Named]) -> Named | None:
+    """Return the first of labels that are said if they are all one, and nowhere denied."""
+    denied = {label.value for label in labels if label.why.startswith(("denied", "followed"))}
+    is_one = len({label.value for label in said}) == 1 and said[0].value not in denied
+    return said[0] if is_one else None
+
+
 class _Answer:
-    """An answer as it is read: with line ends, and without."""
+    """What an answer says itself, and every label in it."""
 
-    own: str
-    flat: str
-    stop: Stop
-    is_open: bool
+    def __init__(self, own: str, stop: Stop, *, letters: bool) -> None:
+        self.own, self.stop = own, stop
+        self.ends = [match.end() for match in _SENTENCE_END.finditer(own)]
+        labels = list(islice(_labels(own, stop), _MOST_NAMED))
+        if stop.choice:
+            taken = {at for label in labels for at in range(label.start, label.end)}
+            others = (label for label in self._others(letters=letters) if label.start not in taken)
+            labels = sorted([*labels, *others], key=lambda label: label.start)
+        named = list(map(self._judged, [*self._cut(labels), *labels[:_MOST_NAMED]]))
+        for number in range(1, len(named)):
+            named[number - 1 : number + 1] = self._together(*named[number - 1 : number + 1])
+        self.named = named
 
-    def texts(self) -> Iterator[NamedLabel]:
-        """Yield labels and options in their order."""
-        forms = forms_of(self.stop.phrases)
-        values = self.stop.values or range(len(forms))
-        for start, end, number in named(self.flat, forms, choice=self.stop.choice):
-            if forms[number] != "no" or not self._is_quantity(start, end):
-                yield NamedLabel(value=values[number], start=start, end=end)
+    def said(self) -> Named | None:
+        """Return what the answer says, or what it concludes."""
+        explicit = self._explicit()
+        if explicit or any(one.why.startswith("followed by a number") for one in self.named):
+            return _one(explicit, ())
+        spans = list(zip([0, *self.ends], [*self.ends, len(self.own)], strict=True))
+        spans = [span for span in spans if any(map(str.isalnum, self.own[slice(*span)]))]
+        whole = self._only(self.named)
+        if whole is not None or not spans:
+            return whole
+        begin, end = spans[0]
+        line = self.own.find("\n", end - 1)
+        for last in (end, len(self.own) if line < 0 else line):
+            inside = [label for label in self.named if begin <= label.start < last]
+            only = self._only(inside)
+            label = only if only is not None and self._is_stated(only) else self._led_one(inside)
+            if label is not None:
+                return label
+        for begin, end in reversed(spans):
+            inside = [label for label in self.named if begin <= label.start < end]
+            if inside and any(words("conclusion").found(self.own[begin : inside[-1].start])):
+                label = self._only(inside) or self._led_one(inside)
+                if label is not None:
+                    return label
+        return None
 
-    def letters(self, texts: Sequence[NamedLabel]) -> Iterator[NamedLabel]:
-        """Yield letters that stand for options behind words which say so, outside of `texts`."""
-        first = LETTER_ALONE.search(self.own)
-        if first is None:
-            return
-        last = max(self.stop.values, default=-1)
-        taken = bytearray(len(self.own))
-        for text in texts:
-            taken[text.start : text.end] = b"\1" * (text.end - text.start)
-        may_fit = not self.own.isascii() or any(word in self.own for word in LETTERS_THAT_FIT)
-        patterns = (
-            *((LETTER_TICKED,) if any(tick in self.own for tick in TICKS) else ()),
-            *(LETTER_CUED, LETTER_JUDGED),
-            *((LETTER_FITS,) if may_fit else ()),
-            LETTER_STATED,
+    def _only(self, labels: Sequence[Named]) -> Named | None:
+        """Return the one label that is said among others that are not; None for several."""
+        return _one([label for label in labels if not label.why], labels)
+
+    def _led_one(self, labels: Sequence[Named]) -> Named | None:
+        """Return the one of several labels that stands behind a copula: "is mixed, with …"."""
+        led = [label for label in labels if not label.why and self._is_led(label)]
+        return _one(led, labels) if all(map(self.ends_behind, led)) else None
+
+    def _explicit(self) -> list[Named]:
+        """Return the labels right behind words that name the final answer."""
+        said: list[Named] = []
+        for label in self.named:
+            before = self.own[max(0, label.start - 120) : label.start]
+            places = [end for _, end in words("answer").found(before)]
+            between = before[max(places, default=0) :]
+            lead = WORD.findall(between)
+            if not places or label.why or (lead and _SENTENCE_END.search(between)):
+                continue
+            is_lead = (words("copula").single | words("modifier").single).issuperset(lead)
+            if is_lead and (not lead or self._is_behind_copula(label)):
+                near = range(label.start, label.end + _NEAR)
+                said += [one for one in self.named if one.start in near and not one.why]
+        return said
+
+    def _sentence(self, at: int) -> tuple[int, int]:
+        number = bisect_right(self.ends, at)
+        return [0, *self.ends][number], [*self.ends, len(self.own)][number]
+
+    def _others(self, *, letters: bool) -> Iterable[Named]:
+        """Yield letters that stand for options, and words that the text does not tell."""
+        last, places = max(self.stop.values, default=-1), set[tuple[int, int]]()
+        for pattern in (_LETTER, _CUED) if letters else ():
+            found = islice(pattern.finditer(self.own), _MOST_NAMED)
+            places |= {match.span(match.lastindex or 0) for match in found}
+        for start, end in places:
+            value = "abc".index(self.own[start])
+            if value <= last:
+                yield Named(value, start, end)
+        if self.stop.unknown >= 0:
+            for start, end in islice(words("unknown").found(self.own), _MOST_NAMED):
+                yield Named(self.stop.unknown, start, end)
+
+    def _cut(self, labels: Sequence[Named]) -> list[Named]:
+        """Return the label of which an answer begins with the end, or ends with the beginning."""
+        own, forms = self.own, list(enumerate(forms_of(self.stop.phrases)))
+        first = WORD.search(own)
+        begin = first.start() if first is not None else 0
+        word = re.match(
+            r"([^\W\d_]+(?:-[^\W\d_]+)*)[\s\"'*_)]*(?:$|[.,!;:])", own[begin : begin + 80]
         )
-        for pattern in patterns:
-            # It begins with its letter, or in front of it in its line.
-            begin = self.own.rfind("\n", 0, first.start()) + 1 if pattern is LETTER_JUDGED else 0
-            for match in pattern.finditer(self.own, begin):
-                start, end = match.span(match.lastindex or 1)
-                value = _LETTERS.index(self.own[start:end])
-                if not taken[start] and value <= last:
-                    taken[start] = 1
-                    yield NamedLabel(
-                        value=value,
-                        start=start,
-                        end=end,
-                        is_explicit=pattern in _JUDGING
-                        or (pattern is LETTER_CUED and ANSWERS.match(match[0]) is not None),
-                    )
+        found = []
+        if word is not None and (not labels or labels[0].start > begin):
+            size = len(word[1])
+            for number, form in forms:
+                if (
+                    form.endswith(word[1])
+                    and size >= _LEAST_LEFT
+                    and 0 < len(form) - size <= _MOST_CUT
+                ):
+                    found.append(Named(self._value(number), begin, begin + size, number))
+        for number, form in () if labels or found else forms:
+            for size in range(max(_LEAST_LEFT, (len(form) + 1) // 2), len(form)):
+                start = len(own) - size
+                if own.endswith(form[:size]) and not own[start - 1 : start].isalnum():
+                    found.append(Named(self._value(number), start, len(own), number))
+        return found[:1] if len({label.value for label in found}) == 1 else []
 
-    def _is_quantity(self, start: int, end: int) -> bool:
-        """Tell whether "no" is none: "there is no evidence", "no problem"."""
-        before, after = self.flat[max(0, start - 40) : start], self.flat[end : end + 40]
-        if NO_IDIOM.match(after):
-            return True
-        is_article = ARTICLE_NO.search(before) and not REPORTED_NO.search(before)
-        return bool(is_article and after[:2].strip(" .,!"))
+    def _value(self, number: int) -> int:
+        return self.stop.values[number] if self.stop.values else number
 
-    def _is_settled(self, label: NamedLabel) -> bool:
-        return is_settled(self.flat, label.start, label.end, self.stop)
+    def _judged(self, label: Named) -> Named:
+        """Say what keeps a label from being said, or what it means where it is denied."""
+        own, (_, end) = self.own, self._sentence(label.start)
+        decoration = _BEHIND_LETTER if label.is_letter else _DECORATION
+        behind = words("behind").at(own, _span(decoration, own, label.end))
+        headed = _HEADED.match(own, label.end, label.end + _LIST)
+        if _UNMARKED.search(own, max(0, label.start - 9), label.start):
+            return label._replace(why="denied by the sign before it")
+        if _CROSSED.match(own, label.end):
+            return label._replace(why="denied by the sign behind it")
+        if "?" in own[max(label.end, end - 4) : end]:
+            return label._replace(why="inside a question")
+        if behind:
+            return label._replace(why=f"denied by {behind!r} behind it")
+        if label.number < 0 and not label.is_letter:
+            return label  # that the text does not tell denies by itself
+        if headed is not None and (headed[2] or headed[1].isdigit()):
+            return label._replace(why="followed by a number")
+        if headed is not None:
+            return self._opposite(label) or label._replace(why=f"followed by {headed[1]!r}")
+        return self.denied(label)
 
-    def by_first_letter(self, labels: Sequence[NamedLabel]) -> Statement | None:
-        """Read an answer that begins with a letter; None for others."""
-        own = self.own
-        match = LETTER_FIRST.match(own)
-        if match is None or _LETTERS.index(match[1]) > max(self.stop.values, default=-1):
+    def _opposite(self, label: Named) -> Named | None:
+        """Return what the task says that a label means when it is directly denied."""
+        phrase = self.stop.phrases[label.number] if self.stop.negated and label.number >= 0 else ""
+        meant = dict(self.stop.negated).get(phrase)
+        if meant is None:
             return None
-        start, end = match.span(1)
-        first = next((label for label in labels if label.end - label.start > 1), None)
-        if first is not None and first.start <= start and "\n" not in own[first.start : first.end]:
-            return None  # `A. Smith` may be an option's text
-        letter = NamedLabel(value=_LETTERS.index(match[1]), start=start, end=end)
-        line = own.find("\n", end)
-        line = len(own) if line < 0 else line
-        behind = next(
-            (label for label in labels if label.start >= end and label.end - label.start > 1), None
+        number = forms_of(self.stop.phrases).index(folded(meant))
+        return label._replace(value=self._value(number), number=number)
+
+    def denied(self, label: Named) -> Named:
+        """Say which words of its clause before a label deny it or leave it open."""
+        begin, _ = self._sentence(label.start)
+        before = self.own[max(begin, label.start - _REACH) : label.start].rstrip(" \n\"'*_([{<“")
+        is_plain = before.isascii() and "n't" not in before
+        if is_plain and _firsts().isdisjoint(WORD.findall(before)):
+            return label
+        clause = before[_clause_begin(before, pattern_of(forms_of(self.stop.phrases))) :]
+        harmless = list(words("harmless").found(clause))
+        direct, loose, opens = (
+            [
+                (start, end)
+                for start, end in words(kind).found(clause)
+                if not any(a < end and start < b for a, b in harmless)
+            ]
+            for kind in _DENIALS
         )
-        if behind is not None and behind.end <= line and _is_filler(own[end : behind.start]):
-            is_same = behind.value == letter.value
-            if is_same and negation_before(own, behind.start, begin=end, unspaced=True) is _SAID:
-                return Statement(named=letter, is_complete=self._is_settled(behind))
-            why = "the letter and the text behind it disagree"
-            passed = (letter._replace(status=Status.DENIED, why=why),)
-            return Statement(named=None, is_complete=self._is_settled(behind), passed=passed)
-        if LETTER_WRONG.match(own, end, line):
-            return None
-        if match[1] == "a" and own[end : end + 1] == ":" and own[end + 1 : line].strip():
-            # `A:` may only announce the answer.
-            later = self.by_sentences([label for label in labels if label.start > end], end + 1)
-            is_later = later.named is not None and (later.named.is_explicit or later.is_complete)
-            return later if is_later else Statement(named=letter, is_complete=False)
-        reach = end + _MOST_FILLER + max(map(len, forms_of(self.stop.phrases)), default=0)
-        return Statement(named=letter, is_complete=line < len(own) or len(own) > reach)
+        if len(direct) == 1 and not loose and not opens:
+            between = WORD.findall(clause, direct[0][1])
+            opposite = self._opposite(label)
+            if opposite is not None and words("filler").single.issuperset(between):
+                return opposite
+        if not direct and not loose and not opens:
+            return label
+        start, end = max(direct + loose or opens)
+        how = "denied" if direct or loose else "left open"
+        return label._replace(why=f"{how} by {clause[start:end]!r} before it")
 
-    def by_beginning(self, label: NamedLabel) -> Statement | None:
-        """Read an answer that begins with its label; None for others, and where more is read."""
-        if not self._is_lead(0, label.start):
-            return None
-        if negation_before(self.own, label.start) is not _SAID:
-            return None
-        stays = self._stays(label)
-        if stays is False:
-            return None
-        return Statement(named=label, is_complete=stays is True and self._is_settled(label))
+    def _together(self, left: Named, right: Named) -> tuple[Named, Named]:
+        """Judge neighbours: "A or B" stand or fall together, a letter and another text disagree."""
+        between = self.own[left.end : right.start]
+        joiners = WORD.findall(between)
+        if len(between) > _LIST or not words("joiner").single.issuperset(joiners):
+            return left, right
+        is_beside = left.is_letter and not joiners and len(between) <= _NEAR
+        why = left.why or right.why
+        if left.value == right.value:
+            return left, right._replace(why=left.why if is_beside else right.why)
+        if is_beside and not right.is_letter:
+            why = "denied by the letter and the text that disagree"
+            return left._replace(why=why), right._replace(why=why)
+        if not joiners:
+            return left, right
+        return left._replace(why=left.why or why), right._replace(why=right.why or why)
 
-    def _is_lead(self, begin: int, end: int) -> bool:
-        """Tell whether only words that announce an answer stand in front of it."""
-        if end - begin > _MOST_LEAD:
-            return False
-        first = ""
-        for match in WORD.finditer(self.own, begin, end):
-            if match[0] not in LEAD_WORDS or first in INVERTED:
+    def ends_behind(self, label: Named) -> bool:
+        """Tell whether what stands behind a label describes nothing else: no "positive aspects"."""
+        own, (_, end) = self.own, self._sentence(label.start)
+        at = _span(_DECORATION, own, label.end)
+        word = WORD.match(own, at)
+        while word is not None and word[0] in words("kind").single:
+            at = _span(_DECORATION, own, word.end())
+            word = WORD.match(own, at)
+        following = next((one for one in self.named if one.start >= label.end), None)
+        is_same = following is None or following.value == label.value
+        if following is not None and not is_same and following.start - label.end <= _LIST:
+            between = WORD.findall(own, label.end, following.start)
+            if words("joiner").single.issuperset(between):
                 return False
-            first = first or match[0]
-        return True
+        if at >= end or own[at] in ",.!;(\u2014\u2013-\u3002":
+            return not own.startswith("..", at)
+        if own[at] == ":":  # the letter of the option behind it
+            return following is not None and is_same and following.start <= at + _NEAR
+        return word is not None and word[0] in words("aside").single
 
-    def _stays(self, label: NamedLabel) -> bool | None:
-        """Tell whether the words right behind a label leave it as it is; None: too few."""
-        rest = self.own[label.end : label.end + 80]
-        closing = _CLOSING.match(rest)
-        around = "" if closing is None else closing[0]
-        rest = rest[len(around) :]
-        if "\n" in around or (rest and rest[0] in ".!;("):
-            return True
-        if not rest:
-            return None if self.is_open else True
-        if self._is_attribute(label):
-            return False
-        kind = KIND.match(rest)
-        if kind is not None and rest[kind.end() : kind.end() + 1].isspace():
-            rest = rest[kind.end() :]
-        word = _NEXT_WORD.match(rest)
-        if word is None and kind is not None:
-            return None if self.is_open else True
-        if word is None:
-            return False
-        if word.end() == len(rest) and self.is_open:
-            return None
-        forms = forms_of(self.stop.phrases)
-        return word[1] not in NEXT_WORDS and not any(form.startswith(word[1]) for form in forms)
+    def _is_behind_copula(self, label: Named) -> bool:
+        """Tell whether a copula, or a colon, leads to a label."""
+        begin, _ = self._sentence(label.start)
+        before = self.own[max(begin, label.start - _REACH) : label.start]
+        for word in reversed(WORD.findall(before.rpartition(",")[2])):
+            if word in words("copula").single or word in words("seeming").single:
+                return True
+            if word not in words("modifier").single:
+                break
+        return _ANNOUNCED.search(before) is not None
 
-    def _is_attribute(self, label: NamedLabel) -> bool:
-        """Tell whether a label describes something else: "positive aspects", "a negative start"."""
-        rest = self.own[label.end : label.end + 80]
-        if EVIDENCE.match(rest):
-            return True
-        before = self.own[max(0, label.start - 4) : label.start]
-        return _ARTICLE.search(before) is not None and (
-            KIND.match(rest) is None and ATTRIBUTE.match(rest) is not None
-        )
+    def _is_led(self, label: Named) -> bool:
+        """Tell whether a copula leads to a label, or only words that may begin an answer."""
+        begin, _ = self._sentence(label.start)
+        lead = WORD.findall(self.own, begin, label.start)
+        return self._is_behind_copula(label) or _leads().issuperset(lead)
 
-    def sentences(self, labels: Sequence[NamedLabel], begin: int) -> Iterator[tuple[int, int, str]]:
-        """Yield where each sentence begins and ends, and its mark; the last one may have none."""
-        own, start = self.own, begin
-        starts = [label.start for label in labels]
-        for mark in SENTENCE_END.finditer(own, begin):
-            end, behind = mark.span()
-            at = bisect_right(starts, end) - 1
-            if at >= 0 and end < labels[at].end:
-                continue  # inside a label
-            sign = mark[0]
-            if sign == "\n" and _goes_on(own[max(start, end - 80) : end]):
-                continue
-            if not own[start:end].isspace() and start < end:
-                yield start, end, sign
-            start = behind
-        if own[start:].strip():
-            yield start, len(own), ""
-
-    def by_sentences(self, labels: Sequence[NamedLabel], begin: int = 0) -> Statement:
-        """Decide by the sentences of an answer, from a place on."""
-        tally = _Tally(self.stop)
-        number = 0
-        is_first = True
-        # Of one label alone it does not matter how it is called.
-        is_only = len(labels) == 1 and not self.is_open and self.stop.unknown < 0
-        heads = self._heads(labels)
-        unknown = _Unknown(self.own)
-        may_be_unknown = self.stop.unknown >= 0
-        for start, end, mark in self.sentences(labels, begin):
-            inside = []
-            while number < len(labels) and labels[number].start < end:
-                inside.append(labels[number])
-                number += 1
-            tally.reply(self.own, start)
-            if not inside and not (may_be_unknown and unknown.within(start, end)):
-                is_first = False
-                continue
-            sentence = _Sentence(self.own, start, end, mark)
-            judged = sentence.judged(inside, begin, unspaced=self.stop.choice)
-            if heads:
-                judged = [
-                    label._replace(status=Status.OPEN, why="the heading of a list")
-                    if label.start in heads and label.status is Status.AFFIRMED
-                    else label
-                    for label in judged
-                ]
-            choice = sentence.said(judged, self.stop, unknown)
-            if choice is not None and choice.status is Status.AFFIRMED:
-                if is_first and self._is_all(sentence, choice, judged, begin):
-                    is_complete = sentence.is_closed and self._is_settled(choice)
-                    return Statement(named=choice, is_complete=is_complete)
-                cue = None if is_only else sentence.cue(choice)
-                if cue is EXPLICIT:
-                    is_complete = sentence.is_closed and self._is_settled(choice)
-                    return Statement(
-                        named=choice._replace(is_explicit=True), is_complete=is_complete
-                    )
-                if cue is CONCLUSION:
-                    tally.concluded = choice._replace(is_explicit=True)
-                elif self._is_stated(sentence, choice):
-                    tally.stated.append((choice, self._is_bare(sentence, choice)))
-            tally.add(sentence, choice, judged)
-            is_first = False
-        return tally.outcome()
-
-    def _is_stated(self, sentence: _Sentence, choice: NamedLabel) -> bool:
-        """Tell whether a sentence says that the label is so, and nothing else: "I'd say A."."""
-        behind = self.own[choice.end : sentence.end]
-        return self._is_lead(sentence.start, choice.start) and STATED.match(behind) is not None
-
-    def _is_bare(self, sentence: _Sentence, choice: NamedLabel) -> bool:
-        """Tell whether no word stands in front of a label in its sentence."""
-        return WORD.search(self.own, sentence.start, choice.start) is None
-
-    def _heads(self, labels: Sequence[NamedLabel]) -> set[int]:
-        """Find labels under which evidence is listed: "Positive aspects: …", "- The man: …"."""
-        heads: dict[int, int] = {}
-        nouns: set[int] = set()
-        for label in labels:
-            if label.end - label.start < 2:
-                continue
-            behind = HEADS.match(self.own, label.end, label.end + 80)
-            if behind is None or not HEADING.search(
-                self.own[max(0, label.start - 40) : label.start]
-            ):
-                continue
-            if behind["noun"]:
-                nouns.add(label.start)
-            elif self.stop.choice and not AFTER_AFFIRMED.match(self.own, label.end):
-                heads[label.start] = label.value
-        return nouns | (set(heads) if len(set(heads.values())) > 1 else set())
-
-    def _is_all(
-        self, sentence: _Sentence, choice: NamedLabel, judged: Sequence[NamedLabel], begin: int
-    ) -> bool:
-        """Tell whether the first sentence says a label and hardly anything else."""
-        if not self._is_lead(begin, choice.start):
-            return False
-        if not self.stop.choice:
-            return not self._is_attribute(choice)
-        several = {label.value for label in judged if label.status is Status.AFFIRMED}
-        behind = WORD.findall(self.own[choice.end : min(sentence.end, choice.end + _CLAUSE)])
-        return len(several) < 2 and all(word in BEHIND_WORDS for word in behind)
+    def _is_stated(self, label: Named) -> bool:
+        """Tell whether a sentence says its one label of the whole text."""
+        behind = WORD.match(self.own, _span(_DECORATION, self.own, label.end))
+        is_kind = behind is not None and behind[0] in words("kind").single
+        return self.ends_behind(label) and (is_kind or self._is_led(label))
 
 
-def _is_filler(between: str) -> bool:
-    """Tell whether only articles and denials stand between a letter and a text."""
-    return len(between) < _MOST_FILLER and all(
-        word in LEAD_WORDS or word in ("not", "isn't") for word in WORD.findall(between)
-    )
-
-
-def _goes_on(line: str) -> bool:
-    """Tell whether a line announces what the next one says."""
-    bare = line.rpartition("\n")[2].strip(" \"'>#*_-")
-    return bare.endswith((":", "=")) or EXPLICIT.fullmatch(f"{bare}:") is not None
-
-
-class _Unknown:
-    """Where an answer says that something is not known: looked for once, not in every sentence."""
-
-    def __init__(self, own: str) -> None:
-        self._own = own
-        self._next = -1
-        """The first such place behind the last one that was asked about."""
-
-    def within(self, start: int, end: int) -> re.Match[str] | None:
-        """Find such words within a sentence. Sentences are asked about in their order."""
-        if self._next < start:
-            if self._own.isascii():
-                pattern = UNKNOWN_BEHIND if "n't" in self._own else UNKNOWN_WHOLE
-                match = pattern.search(f" {self._own}", start)
-            else:
-                match = UNKNOWN_SAID.search(self._own, start)
-            self._next = len(self._own) if match is None else match.start()
-        return UNKNOWN_SAID.search(self._own, start, end) if self._next < end else None
-
-
-class _Tally:
-    """What the sentences of an answer have said so far."""
-
-    def __init__(self, stop: Stop) -> None:
-        self.stop = stop
-        self.concluded: NamedLabel | None = None
-        self.stated: list[tuple[NamedLabel, bool]] = []
-        """With whether the label stands alone in its sentence."""
-        self._passed: list[NamedLabel] = []
-        self._affirmed: list[tuple[NamedLabel, bool]] = []
-        """With whether it is the only one of its sentence."""
-        self._guessed: list[NamedLabel] = []
-        self._asked: NamedLabel | None = None
-        """The only label of the question right before."""
-
-    def reply(self, own: str, start: int) -> None:
-        """Take the sentence that begins at `start` as the answer to the question before it."""
-        if self._asked is None:
-            return
-        reply = AFTER_NO.match(own, start)
-        if reply is not None and reply["no"] is None:
-            status, negation = Status.AFFIRMED, Negation.NONE
-            self._affirmed.append((self._asked._replace(status=status, negation=negation), True))
-        elif reply is not None and is_negated(self._asked, self.stop):
-            self._affirmed.append((self._asked._replace(negation=Negation.DIRECT), True))
-        self._asked = None
-
-    def add(
-        self, sentence: _Sentence, choice: NamedLabel | None, judged: Sequence[NamedLabel]
-    ) -> None:
-        """Take what a sentence says."""
-        if "?" in sentence.mark and len(judged) == 1:
-            self._asked = judged[0]
-        if choice is None or choice.status is Status.GUESSED:
-            self._passed += judged
-            self._guessed += [] if choice is None else [choice]
-            return
-        values = {label.value for label in judged if label.status is Status.AFFIRMED}
-        self._affirmed.append((choice, len(values) <= 1))
-
-    def _stated(self) -> NamedLabel | None:
-        """Pick the last of whole sentences about a label; bare ones, if they say the same."""
-        sentences = [label for label, is_bare in self.stated if not is_bare]
-        if sentences:
-            return sentences[-1]
-        bare = [label for label, _ in self.stated]
-        return bare[0] if len({label.value for label in bare}) == 1 else None
-
-    def outcome(self) -> Statement:
-        """Decide between the sentences of an answer that does not say which one counts."""
-        winner = self.concluded or self._stated()
-        if winner is None and self._affirmed:
-            single = [label for label, is_single in self._affirmed if is_single]
-            winner = single[0] if single and self.stop.choice else self._affirmed[0][0]
-        if winner is None and len({label.value for label in self._guessed}) == 1:
-            winner = self._guessed[0]
-        table = [label for label in self._passed if label.score is not None]
-        if winner is None and len({label.value for label in table}) > 1:
-            most = max(label.score or 0.0 for label in table)
-            leaders = [label for label in table if label.score == most]
-            winner = leaders[0] if len(leaders) == 1 else None
-        passed = () if winner is not None else tuple(self._passed)
-        return Statement(named=winner, is_complete=False, passed=passed)
-
-
-def is_negated(label: NamedLabel, stop: Stop) -> bool:
-    """Tell whether the direct denial of a label is an answer."""
-    return not stop.choice and stop.phrases[label.value] in stop.negated
-
-
-@dataclass(frozen=True, slots=True)
-class _Sentence:
-    own: str
-    start: int
-    end: int
-    mark: str
-    """What closes it; empty for a last one that may go on."""
-
-    @property
-    def is_closed(self) -> bool:
-        return self.mark != ""
-
-    def _is_asked(self) -> bool:
-        if "?" not in self.mark and not QUESTION.search(
-            self.own, max(self.start, self.end - 6), self.end
-        ):
-            return False
-        is_tag = ASKED_TAG.search(self.own[max(self.start, self.end - 20) : self.end])
-        return not is_tag and not PROPOSED.match(self.own, self.start)
-
-    def judged(
-        self, labels: Sequence[NamedLabel], begin: int, *, unspaced: bool
-    ) -> list[NamedLabel]:
-        """Tell of each label whether it is affirmed here, and what speaks against it."""
-        if not labels:
-            return []
-        is_asked, joined = self._is_asked(), self._joined(labels)
-        is_unreal = UNREAL.match(self.own, self.start) is not None
-        result: list[NamedLabel] = []
-        reach, is_conditional = begin, False
-        for number, label in enumerate(labels):
-            clause, before = self._clause_before(label.start), reach
-            after = self.own[label.end : min(self.end, label.end + 80)]
-            begin = max(reach, self._line_of_letter(label))
-            negation = negation_before(self.own, label.start, begin=begin, unspaced=unspaced)
-            if _ECHO.match(self.own, max(0, label.start - 2), self.end):
-                negation = _SAID  # "I wouldn't say so, no"
-            denial = AFTER_DENIED.match(after)
-            condition = CONDITION.search(clause)
-            sign = after.lstrip(_DECORATION)[:1]
-            if sign in _TAKING_BACK and TAKEN_BACK.match(after):
-                status, negation, why = Status.DENIED, Negation.LOOSE, "taken back behind it"
-            elif sign in _AFFIRMING and AFTER_AFFIRMED.match(after):
-                status, negation, why = Status.AFFIRMED, Negation.NONE, ""
-            elif denial is not None or negation is not Negation.NONE:
-                why = ""
-                if denial is not None:
-                    negation = Negation.DIRECT if denial["direct"] else Negation.LOOSE
-                    why = f"denied by {denial[0].strip(' :=*_-')!r} behind it"
-                    reach = label.end + denial.end()
-                if (
-                    _NEITHER.search(clause)
-                    and len({other_label.value for other_label in labels}) == 1
-                ):
-                    negation = Negation.DIRECT
-                status = Status.DENIED
-            else:
-                status, why = self._open(
-                    label, after, clause, joined.get(number), is_asked=is_asked
-                )
-                if status is Status.AFFIRMED and self._is_conceded(labels, number, clause):
-                    status, why = Status.OPEN, "conceded"
-                if status is Status.AFFIRMED and is_unreal:
-                    status, why = Status.OPEN, "in a case that is not real"
-                if status is Status.AFFIRMED and (condition is not None or is_conditional):
-                    status, why = Status.OPEN, "under a condition, or what is asked about"
-            if exchanged_before(self.own, label.start):
-                reach = label.end
-            if condition is not None and condition["if"] and not CHOOSING.search(clause):
-                is_conditional = True
-            row = AFTER_SCORE.match(after) if status is Status.OPEN else None
-            score = None if row is None else float(row["score"] or row["percent"])
-            result.append(
-                label  # as it was found
-                if status is Status.AFFIRMED and negation is Negation.NONE
-                else label._replace(
-                    status=status, negation=negation, why=why, score=score, reach=before
-                )
-            )
-        return result
-
-    def _line_of_letter(self, label: NamedLabel) -> int:
-        """Find where the line of a letter begins that stands first in it: none before it denies."""
-        if label.end - label.start > 1:
-            return 0
-        line = self.own.rfind("\n", 0, label.start) + 1
-        return 0 if self.own[line : label.start].strip(" >*_([\"'-") else line
-
-    def _open(
-        self, label: NamedLabel, after: str, clause: str, joint: str | None, *, is_asked: bool
-    ) -> tuple[Status, str]:
-        """Tell how a label stands that is not denied, and why it does not count."""
-        if AFTER_SCORE.match(after):
-            return Status.OPEN, "a member of a table of scores"
-        if is_asked:
-            return Status.OPEN, "inside a question"
-        if joint is not None:
-            return Status.OPEN, f"one of several that {joint!r} joins"
-        if NOT_BOTH.match(after) and NOT_BOTH.search(self.own[label.end : self.end]):
-            return Status.OPEN, "denied by the end of its sentence"
-        if GUESSED.search(clause) or GUESSED_BEHIND.match(after):
-            return Status.GUESSED, "only called possible"
-        return Status.AFFIRMED, ""
-
-    def _clause_before(self, at: int) -> str:
-        """Cut out what stands before a place in its clause."""
-        clause = self.own[max(self.start, at - _CLAUSE) : at]
-        for sign in ",;:(":
-            if sign in clause:
-                clause = clause.rpartition(sign)[2]
-        return clause
-
-    def _is_subordinate(self, label: NamedLabel) -> bool:
-        """Tell whether a label stands in a clause such as "although its end is negative"."""
-        clause = self._clause_before(label.start).lstrip(" \"'*_")
-        return CONCESSION.match(clause) is not None
-
-    def _is_conceded(self, labels: Sequence[NamedLabel], number: int, clause: str) -> bool:
-        """Tell whether a label is the first of a clause such as "despite some negative remarks"."""
-        before = labels[number - 1].end if number else 0
-        is_first = before <= labels[number].start - len(clause)
-        return is_first and IN_SPITE_OF.match(clause) is not None
-
-    def _joined(self, labels: Sequence[NamedLabel]) -> dict[int, str]:
-        """Name for labels that stand in an alternative, or side by side, what joins them."""
-        result: dict[int, str] = {}
-        chain, words = [0], ""
-        for number in range(1, len(labels) + 1):
-            link = None
-            if number < len(labels):
-                between = self.own[labels[number - 1].end : labels[number].start]
-                link = JOINED.fullmatch(between) if len(between) <= _MOST_BETWEEN else None
-                if (
-                    link is not None
-                    and words
-                    and ";" in between
-                    and not (link["or"] or link["and"])
-                ):
-                    link = None
-            if link is not None:
-                chain.append(number)
-                words = link["or"] or link["and"] or words
-                continue
-            several = len({labels[number].value for number in chain})
-            if (words and several > 1) or several > 2:
-                result |= dict.fromkeys(chain, words.strip() or ",")
-            chain, words = [number], ""
-        return result
-
-    def said(
-        self, judged: Sequence[NamedLabel], stop: Stop, unknown: _Unknown
-    ) -> NamedLabel | None:
-        """Pick what the sentence says; None where that is nothing."""
-        affirmed = [label for label in judged if label.status is Status.AFFIRMED]
-        if len(affirmed) > 1:
-            main = [label for label in affirmed if not self._is_subordinate(label)]
-            affirmed = main or affirmed
-        open_option = self._unknown(judged, stop.unknown, unknown) if stop.unknown >= 0 else None
-        if open_option is not None:
-            options = [label for label in affirmed if label.value != stop.unknown]
-            return self._despite(open_option, options) or open_option
-        if affirmed:
-            cued = (label for label in affirmed if self.cue(label) is not None)
-            return affirmed[0] if len(affirmed) == 1 else next(cued, affirmed[0])
-        guessed = [label for label in judged if label.status is Status.GUESSED]
-        if len({label.value for label in guessed}) == 1:
-            return guessed[0]
-        direct = (
-            label
-            for label in judged
-            if label.negation is Negation.DIRECT and is_negated(label, stop)
-        )
-        return None if guessed else next(direct, None)
-
-    def _unknown(
-        self, judged: Sequence[NamedLabel], value: int, unknown: _Unknown
-    ) -> NamedLabel | None:
-        """Find where the sentence says that the answer is not known."""
-        if "?" in self.mark:
-            return None
-        wording = next((label for label in judged if label.value == value), None)
-        match = unknown.within(self.start, self.end)
-        if match is not None and (wording is None or match.start() < wording.start):
-            return NamedLabel(value=value, start=match.start(), end=match.end())
-        if wording is None or wording.status is Status.DENIED:
-            return None
-        return wording._replace(status=Status.AFFIRMED)
-
-    def _despite(self, unknown: NamedLabel, options: Sequence[NamedLabel]) -> NamedLabel | None:
-        """Find the option that the sentence affirms although it calls something unknown."""
-        begins = CONCESSION.match(self.own[self.start : unknown.start].lstrip(" \"'*_"))
-        for option in options:
-            if option.start >= unknown.end:
-                between = self.own[unknown.end : option.start]
-                is_concluded = REASON.search(between) or self.cue(option) is not None
-                if is_concluded or CONTRAST.search(between) or (begins and "," in between):
-                    return option
-                continue
-            between = self.own[option.end : unknown.start]
-            is_late = any(map(is_unspaced, self.own[unknown.start : unknown.end]))
-            is_strong = UNKNOWN_STRONG.search(self.own, unknown.start, unknown.end) is not None
-            is_new = is_strong or CONTRAST.search(between) or ";" in between
-            if not is_late and (not is_new or CONCESSION.search(between)):
-                return option
-        return None
-
-    def cue(self, label: NamedLabel) -> re.Pattern[str] | None:
-        """Tell which words before a label, in the sentence, make it the answer."""
-        if label.is_explicit:
-            return EXPLICIT
-        before = self.own[max(self.start, label.start - _CLAUSE) : label.start]
-        if EXPLICIT.search(before):
-            return EXPLICIT
-        if CONCLUSION.search(before) or REMAINS.match(self.own, label.end, self.end):
-            return CONCLUSION
-        return None
+def _clause_begin(before: str, labels: re.Pattern[str]) -> int:
+    """Find where the last clause of a text begins; at a comma where it has a verb of its own."""
+    begin = 0
+    for ending in _CLAUSE_END.finditer(before):
+        head = WORD.findall(before, begin, ending.start())
+        is_led = ending[0] in ":\u2014" and len(head) <= _MOST_HEAD
+        if not is_led or words("particle").single.issuperset(head):
+            begin = ending.end()
+    begin += max((end for _, end in words("contrast").found(before[begin:])), default=0)
+    at = len(before)
+    while (comma := before.rfind(",", begin, at)) >= 0:
+        piece = before[max(begin, before.rfind(",", begin, comma) + 1) : comma]
+        head = WORD.findall(piece)
+        is_new = words("particle").single.issuperset(head) or head[0] in words("subordinate").single
+        if is_new or labels.search(piece) or any(words("copula").found(before[comma:])):
+            return comma + 1
+        at = comma
+    return begin

@@ -45,8 +45,8 @@ _ANSWERS, _DOCUMENTS = "The clearest changed answers", "Which documents are foun
 _SORTED = 10_000
 """Moved pairs up to which each source is shown once."""
 _REMEDY = (
-    "To read such answers, give the task a `marker` (the text behind which the answer stands), "
-    "other labels or another instruction."
+    "What helps: an instruction that asks for one word, a `marker` (the text behind which the "
+    "answer stands), or `degrees`, which read no text."
 )
 _NO_VERDICT = (
     "Expected of a judge is one JSON object with the case's code and a verdict; "

@@ -111,6 +111,11 @@ class TaskPolicy(Strict):
         description="Text after which the answer is read, such as `Answer:`, for models that "
         "repeat the choices first. An answer without it is unreadable.",
     )
+    reading: Literal["said", "first-named"] = Field(
+        default="said",
+        description="Which label of an answer counts: the one that it says or concludes, or, as in "
+        "the studies, the first one that it names, whatever it says of it.",
+    )
     tone: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
         description="Classifier of the tone of free answers: happy, sad, angry, fear, surprise or "
@@ -149,6 +154,8 @@ class TaskPolicy(Strict):
             )
         if self.order and not self.labels:
             raise ValueError("`order` is an order of `labels`; give them too")
+        if self.reading != "said" and not self.labels:
+            raise ValueError("`reading` is of `labels`; give them too")
         if self.sentiment is not None and self.tone is None:
             raise ValueError("`sentiment` is read of free answers; give `tone` too")
         return self

@@ -23,7 +23,7 @@ OPENS = (
 MENTIONS = PLAIN + "{# earlier turns lose what stands before </think> #}"
 DECODING = Decoding(max_new_tokens=40, thinking_tokens=60)
 ANSWERS = [
-    ("It is not bad, maybe negative.</think>\n\npositive.", "positive"),
+    ("It is not bad, maybe negative.</think>\n\npositive. It is", "positive"),
     ("negative, negative, negative</think>neutral", "neutral"),
     ("positive", None),
 ]
@@ -139,7 +139,7 @@ def test_with_thinking_switched_off_an_answer_ends_with_its_label(scripted):
 @pytest.mark.parametrize("words", [5, 30, 200])
 def test_thinking_has_tokens_of_its_own(scripted, words):
     [answer] = scripted(
-        ["so " * words + "</think>" + " it" * 3 + " positive" + " end" * 30],
+        ["so " * words + "</think>" + " it" * 3 + " positive since" + " it" * 30],
         chat=thinks(enable_thinking=True),
         decoding=replace(DECODING, thinking_tokens=120),
     )

@@ -5,7 +5,7 @@ import pytest
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import PolicyError
 from fairgate.policy.definition_files import TASKS, embedded_names, load_task, task_from_policy
-from fairgate.relations.oracles.label import read_label
+from fairgate.relations.oracles.label import oracle_of, read_label
 from fairgate.suites.metamorphic.policy import TaskPolicy
 
 
@@ -54,6 +54,19 @@ def test_a_task_says_what_a_denied_label_means_and_where_reading_begins():
     assert read_label("Yes or no? Answer: not yes", task) == "no"
     assert read_label("Answer: not no", task) is None
     assert read_label("Yes", task) is None
+
+
+def test_a_task_may_be_read_by_the_studies_rule():
+    labels = {"labels": ["Yes", "No"]}
+    said, first = (
+        task_from_policy(TaskPolicy(**SPAM, **labels, reading=reading))
+        for reading in ("said", "first-named")
+    )
+    answer = "It is not yes. It is no."
+    assert (read_label(answer, said), read_label(answer, first)) == ("no", "yes")
+    assert oracle_of(said).id != oracle_of(first).id
+    with pytest.raises(ValueError, match="`reading` is of `labels`"):
+        TaskPolicy(**SPAM, judged=True, reading="first-named")
 
 
 def test_a_users_file_is_read_and_all_its_faults_are_told_at_their_places(tmp_path):

@@ -1,26 +1,92 @@
 """Which label an answer says: every phrasing, whole and cut where generation may stop."""
 
+from dataclasses import replace
+
 import pytest
-from fakes.answer_phrasings import PHRASINGS
+from fakes.answer_phrasings import ALL, Figures, figures
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
 from fairgate.relations.oracles.choice import is_complete
-from fairgate.relations.oracles.label import LabelOracle, first_label, label_place
+from fairgate.relations.oracles.label import LabelOracle, first_label, label_place, read_label
 
 LABELS = ("positive", "negative", "neutral", "mixed")
 
 
-def test_phrasings_are_read_as_written_down_whole_and_stopped():
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("unseen", Figures(answers=358, wrong=1, say=298, unread=4)),
+        ("deciding", Figures(answers=316, wrong=0, say=277, unread=54)),
+        ("phrasings", Figures(answers=1714, wrong=6, say=1466, unread=265)),
+    ],
+)
+def test_answers_are_read_as_a_person_does_or_not_at_all(name, read):
+    assert figures(ALL[name]) == read
+    assert read.wrong <= read.answers / 100
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_answer_reads_alike_wherever_generation_may_stop(name):
     wrong = []
-    for phrasing in PHRASINGS:
+    for phrasing in ALL[name]:
         text, stop = phrasing.generated, phrasing.stop
         cuts = [] if stop is None else [n for n in range(len(text)) if is_complete(text[:n], stop)]
-        for part in (phrasing.text, text, *(text[:cut] for cut in cuts)):
-            read = phrasing.reading(part)
-            if read != phrasing.read:
-                wrong.append((phrasing.task, part, phrasing.read, read))
+        whole = phrasing.reading(text)
+        wrong += [text[:cut] for cut in cuts if phrasing.reading(text[:cut]) != whole]
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("eutral. The text says so.", "neutral"), ("egative", "negative"), ("posit", "positive"),
+        ("The sentiment is negat", "negative"), ("It is not posit", None), ("tive", None),
+        ("ne", None), ("ive.", None), ("The text has a mix", None),
+    ],
+)  # fmt: skip
+def test_a_label_that_was_cut_is_read_where_only_one_can_be_meant(answer, expected):
+    assert first_label(answer, LABELS) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("The sentiment is neutral. It is more critical than positive. Therefore, the sentiment is neutral.", "neutral"),
+        ("The sentiment of the text provided is positive. The overall sentiment is mixed, but the tone is positive.", "positive"),
+        ("It is mixed, with a positive and negative tone.", "mixed"),
+        ("There are positive words. The service is negative. Overall, it is mixed.", "mixed"),
+        ("The food is praised. Overall, it is positive. Final answer: negative", "negative"),
+        ("Two readings. The answer is positive. No, the answer is negative.", None),
+    ],
+)  # fmt: skip
+def test_what_is_said_counts_before_what_is_concluded_and_a_final_answer_before_both(
+    answer, expected
+):
+    assert first_label(answer, LABELS) == expected
+
+
+FIRST_NAMED = Task(id="t", instruction="?", labels=LABELS, equivalent=(("neutral", "mixed"),), reads_first_named=True)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("It is not positive. It is negative.", "positive"), ("Mixed or negative?", "mixed"),
+        ("positively negative", "negative"), ("eutral", None), ("<think>positive</think>neutral", "neutral"),
+        ('"positive" is what he says; negative', "positive"),
+    ],
+)  # fmt: skip
+def test_the_studies_rule_reads_the_first_label_that_is_named(answer, expected):
+    assert read_label(answer, FIRST_NAMED) == expected
+    stop = LabelOracle(FIRST_NAMED).stop()
+    for cut in range(len(answer)):
+        if is_complete(answer[:cut], stop):
+            assert read_label(answer[:cut], FIRST_NAMED) == expected
+    assert is_complete(f"{answer}, as the whole text says", stop) == (expected is not None)
+    assert (
+        LabelOracle(FIRST_NAMED).id != LabelOracle(replace(FIRST_NAMED, reads_first_named=False)).id
+    )
 
 
 @pytest.mark.parametrize(

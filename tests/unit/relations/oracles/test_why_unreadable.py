@@ -23,12 +23,20 @@ def test_the_reason_names_the_words_that_did_it():
         (LABELS, "<think>positive", "its thinking has no end"),
         (LABELS, "It is not positive.", "'positive' is denied by 'not' before it"),
         (LABELS, "Positive is wrong.", "'positive' is denied by 'is wrong' behind it"),
-        (LABELS, "positive or negative", "'positive' is one of several that 'or' joins"),
+        (
+            LABELS,
+            "positive or negative",
+            "it names 'positive' and 'negative', and says none of them alone",
+        ),
         (LABELS, "Is it positive in your view?", "'positive' is inside a question"),
-        (LABELS, "It matters whether it is positive", "'positive' is under a condition"),
+        (
+            LABELS,
+            "It matters whether it is positive",
+            "'positive' is left open by 'whether' before it",
+        ),
         (LABELS, 'They say "a positive view"', "it only quotes or repeats 'positive'"),
         (MARKED, "positive", "it does not hold the marker 'Answer:'"),
-        (CHOICE, "B: the grandfather", "the letter and the text behind it disagree"),
+        (CHOICE, "B: the grandfather", "'b' is denied by the letter and the text that disagree"),
         (CHOICE, "Hello", "it names no option"),
         (CHOICE, "不是the grandson", "'the grandson' is denied by '不是' before it"),
     ]
