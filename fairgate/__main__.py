@@ -63,9 +63,8 @@ def _code_of(child: int, reading: int, signals: set[signal.Signals]) -> int:
     _call_kernel(_PR_SET_DUMPABLE, 0)  # what this process was started with is root's alone to read
     ended = 0
     while not ended:
-        received = signal.sigwaitinfo(signals)
-        if received.si_signo == signal.SIGINT and received.si_code <= 0:
-            os.kill(child, signal.SIGINT)  # from a process; a terminal's reaches the child, too
+        if _comes_from_a_process(signals):
+            os.kill(child, signal.SIGINT)  # a terminal's reaches the child, too
         ended, status = os.waitpid(child, os.WNOHANG)
     os.set_blocking(reading, False)  # a process that the child has left may hold the other end
     with contextlib.suppress(BlockingIOError):
@@ -80,6 +79,15 @@ def _code_of(child: int, reading: int, signals: set[signal.Signals]) -> int:
         "most likely for lack of memory or threads; there is no verdict: allow more "
         "(`ulimit -v`, `ulimit -u`), or lower --batch-size or --threads"
     )
+
+
+def _comes_from_a_process(signals: set[signal.Signals]) -> bool:
+    """Wait for a signal; return whether it is Ctrl-C and was sent to this process alone."""
+    if not hasattr(signal, "sigwaitinfo"):  # macOS, which does not tell
+        signal.sigwait(signals)
+        return False
+    received = signal.sigwaitinfo(signals)
+    return received.si_signo == signal.SIGINT and received.si_code <= 0
 
 
 def _say(problem: str) -> int:

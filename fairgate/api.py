@@ -73,7 +73,7 @@ _NAMES = {
     "fairgate.domain.schema": "Access Capabilities Strict SuiteModel",
     "fairgate.domain.units": "Assessed Reading Reason Unit",
     "fairgate.metrics.columns": "Pool PoolAnswer PoolColumns pool_by_pool",
-    "fairgate.metrics.metric": "CONTROL DEMOGRAPHIC NET Metric Rows Table of_controls",
+    "fairgate.metrics.metric": "CONTROL DEMOGRAPHIC NET Metric Rows Table",
     "fairgate.relations.oracles.oracle": "Oracle",
     "fairgate.relations.perturbation_sets": "PerturbationSet",
     "fairgate.relations.relation": (

@@ -91,6 +91,9 @@ class Reason(StrEnum):
     """The policy's quarantine list names the case."""
 
 
+UNREPORTED = "the system does not report which documents it retrieved"
+"""Why nothing is said of documents, where no answer comes with any."""
+
 REASON_WORDS: Mapping[Reason, str] = {
     Reason.MISSING: "no answer",
     Reason.UNREADABLE: "no label in the answer",

@@ -110,7 +110,8 @@ def outcome_powers(
     loaded: LoadedPolicy, tables: Mapping[str, Table], origin: str
 ) -> Iterator[OutcomePower]:
     """Yield what each suite can see of each outcome, each unit of it for itself."""
-    offered = {name: outcomes_of(suite) for name, suite in loaded.suites.items()}
+    every = {name: outcomes_of(suite) for name, suite in loaded.suites.items()}
+    offered = {name: outcomes for name, outcomes in every.items() if outcomes}
     scans = sum(map(len, offered.values()))
     for name, outcomes in offered.items():
         units = loaded.plan.units_of(name)

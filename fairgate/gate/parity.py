@@ -25,13 +25,14 @@ from fairgate.domain.parity import (
     ParityResult,
     Person,
 )
+from fairgate.domain.units import UNREPORTED
 from fairgate.domain.wording import first_few, probability
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import HALF, Comparison, lacks_base
 from fairgate.gate.rules import ParityRule, outcomes_of
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import OutcomeColumn, ParityOutcome
-from fairgate.policy.schema import Policy
+from fairgate.policy.schema import ALL, Policy
 from fairgate.stats.observations import Floats
 from fairgate.stats.scan import Named, ScanResult, nodes_of, scan
 from fairgate.suites.suite import Suite
@@ -180,6 +181,11 @@ def label_of(person: Person) -> str:
     return "/".join(filter(None, person)) or Level.EVERYBODY
 
 
+def varies(values: Floats) -> bool:
+    """Return whether prompts [sources, prompts] of a source differ."""
+    return bool((np.fmax.reduce(values, axis=1) > np.fmin.reduce(values, axis=1)).any())
+
+
 Columns = Mapping[str, Floats]
 """Column of an outcome to its values [sources, prompts], more is worse."""
 
@@ -212,14 +218,13 @@ class Question:
     """Why there is nothing to scan."""
     lacks_base: bool = False
     """Whether that is because no base commit is known."""
+    is_open: str = ""
+    """Which column that the suite has came without values, and why: nobody passes by the others."""
 
     @property
     def varies(self) -> bool:
         """Return whether prompts of a source differ in anything: else nothing is tested."""
-        return any(
-            bool((np.fmax.reduce(values, axis=1) > np.fmin.reduce(values, axis=1)).any())
-            for values in self.columns.values()
-        )
+        return any(map(varies, self.columns.values()))
 
     def scanned(self, alpha: float, scans: int) -> ScanResult:
         """Scan, corrected over so many scans."""
@@ -278,7 +283,7 @@ def question(
         lacking = "" if now else _absent(outcome, against, table)
         return Question(
             suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=now,
-            now=now, lacking=lacking,
+            now=now, lacking=lacking, is_open=_without_values(outcome, against, table, now),
             lacks_base=not now and any(lacks_base(c.column, table) for c in outcome.asked(against)),
         )  # fmt: skip
     then = columns_of(outcome.asked(against), before, prompts)
@@ -293,6 +298,15 @@ def question(
         now={name: now[name] for name in both}, before={name: then[name] for name in both},
         lacking=lacking,
     )  # fmt: skip
+
+
+def _without_values(outcome: ParityOutcome, against: Against, table: Table, now: Columns) -> str:
+    """Name a column of a table that has nothing to scan; columns a suite lacks are not in it."""
+    for column in outcome.asked(against):
+        if column.column in table.values and column.column not in now:
+            why = table.not_evaluated.get(column.column, "nothing was decided")
+            return f"whether answers {column.event} is not known: {why}"
+    return ""
 
 
 def _with_sources_of(table: Table, other: Table) -> Table:
@@ -341,7 +355,11 @@ def judge_parity(
         ((Against.REFERENCE,), 1 - policy.confidence),
     )
     for asked, alpha in by_level:
-        own = [rule for rule in rules if rule.against in asked]
+        own = [
+            rule
+            for rule in rules
+            if rule.against in asked and not _is_unreported(rule, tables[rule.suite], comparison)
+        ]
         if not own:
             continue
         questions: dict[object, Question] = {}
@@ -358,6 +376,21 @@ def judge_parity(
             result = _result(rule, questions[key], scans.get(id(questions[key])), alpha)
             results.append(_undiluted(rule, result, tables[rule.suite], comparison, alpha))
     return results
+
+
+def _is_unreported(rule: ParityRule, table: Table, comparison: Comparison) -> bool:
+    """Return whether `all` means an outcome that the system does not report, now or ever.
+
+    Whether an application hands its documents over is known once it has answered. Where an
+    accepted run has them, the question stays: it has no verdict.
+    """
+    columns = rule.outcome.asked(rule.against)
+    kept = (run.suites.get(rule.suite) for run in comparison.runs.values())
+    return (
+        rule.gate.parity == ALL
+        and all(table.not_evaluated.get(column.column) == UNREPORTED for column in columns)
+        and all(column.of(suite.table) is None for suite in kept if suite for column in columns)
+    )
 
 
 def _others(
@@ -505,6 +538,8 @@ def _result(rule: ParityRule, q: Question, scanned: ScanResult | None, alpha: fl
     """Judge one question by its limit."""
     parity = result_of(q, scanned, alpha)
     failing = [node for node in parity.named if _is_beyond(node, rule)]
+    if scanned is not None and not q.is_open:
+        q = replace(q, is_open=_unscanned(q, scanned))
     outcome, reasons = _outcome(rule, q, parity, failing)
     is_since = rule.against in SINCE
     is_first_run = is_since and q.lacking.startswith("first run")
@@ -529,6 +564,15 @@ def _result(rule: ParityRule, q: Question, scanned: ScanResult | None, alpha: fl
     )
 
 
+def _unscanned(q: Question, scanned: ScanResult) -> str:
+    """Name a column whose values differ but that could not be scanned beside others that could."""
+    open_ones = {name: why for name, why in scanned.no_verdict.items() if name in q.columns}
+    for name, why in open_ones.items():
+        if scanned.sources and varies(q.columns[name]):
+            return f"whether answers {q.outcome.by_column[name].event} is not known: {why}"
+    return ""
+
+
 def _is_beyond(node: NamedNode, rule: ParityRule) -> bool:
     size = node.estimate if rule.against in SINCE else abs(node.estimate)
     return size > rule.limit
@@ -542,6 +586,8 @@ def _outcome(
     if failing:
         reasons = [f"{sentence(node, rule)}" for node in failing]
         return Outcome.FAIL, reasons
+    if q.is_open:
+        return Outcome.NOT_EVALUATED, [q.is_open]
     if not parity.sources and q.varies:
         return Outcome.NOT_EVALUATED, [parity.unjudged or "there is too little to compare"]
     if few := q.undecided:

@@ -14,7 +14,7 @@ from typing import Any
 
 from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.outcomes import Outcome, Subject
+from fairgate.domain.outcomes import Outcome, RuleResult, Subject
 from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
@@ -182,19 +182,27 @@ def title(material: Material) -> Inline:
         words = parity.title(material)
         if words:
             return [*words, *([" and a limit is broken"] if broken else []), ","]
-        worse = all(not {"bound"} & {*rule.failed} for rule in broken)
-        many = len(broken)
-        kind = "worse than the baseline" if worse else "beyond its limit"
+        failed, many = {name for rule in broken for name in rule.failed}, len(broken)
+        since = "anchor" if failed == {"budget"} else "baseline"
+        limit = "beyond its limit" if many == 1 else "beyond their limits"
+        kind = limit if "bound" in failed else f"worse than the {since}"
         of_all = "is" if many == 1 else "are"
         first = figures.title(broken[0].metric) if many == 1 else figures.count(many, "metric")
         return f"{first} {of_all} {kind},"
     if result.exit_code is ExitCode.BASELINE:
         if result.incompatible:
             return f"{unfit(result)} and run do not fit together"
-        lacking = [rule for rule in result.rules if rule.is_not_in_baseline]
-        in_anchor = lacking and all("/anchor" in rule.metric for rule in lacking)
+        lacking = _lacking(result)
+        in_anchor = lacking and all(
+            rule.metric.endswith("/anchor") if rule.parity else rule.change or not result.overlap
+            for rule in lacking
+        )
         return f"the {'anchor' if in_anchor else 'baseline'} is incomplete"
     return "too little evidence for a verdict"
+
+
+def _lacking(result: GateResult) -> list[RuleResult]:
+    return [rule for rule in result.rules if rule.is_not_in_baseline]
 
 
 def unfit(result: GateResult) -> str:
@@ -229,7 +237,8 @@ def lead(material: Material) -> Inline:
             what = unfit(result)
             how = "accept" if what == "baseline" else "pin"
             return f"{counted} in what must match: restore it, or {how} this run as the new {what}."
-        problem = next(iter(result.evidence.problems), "no rule could be evaluated")
+        lacking = [reason for rule in _lacking(result) for reason in rule.reasons[-1:]]
+        problem = next(iter([*result.evidence.problems, *lacking]), "no rule could be evaluated")
         is_metric = problem.partition(" ")[0] in BY_ID
         return f"{problem if is_metric else problem[:1].upper() + problem[1:]}."
     first = next(iter(parity.failing(material)), None)

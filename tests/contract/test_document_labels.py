@@ -76,7 +76,7 @@ def test_without_labels_the_report_says_how_to_get_them(place, named):
     report = (place.root / "out/report.md").read_text()
     measured = report.partition("## Retrieval")[2]
     assert measured.count("a retrieved document has no label") == 1
-    assert "not measured: `asr/retrieval`, `asr/retrieval/control`" in measured
+    assert "not measured: `asr/retrieval`, `rrs/mean`" in measured
 
 
 FILE, OBJECT = {"file": "labels.jsonl"}, {"file": "labels.json"}

@@ -114,7 +114,7 @@ def test_what_a_suite_embeds_counts_in_the_budget_and_the_tokens_of_a_run(place,
             "  - {id: bbq, kind: bbq, items: items.jsonl, collections: [stances.jsonl],\n"
             "     settings: [none, full], top_k: [2], instructions: [{id: plain, text: A}],\n"
             f"     retrievers: [{{endpoint: '{vectors.url}', model: m}}]}}\n"
-            "gates: [{metric: accuracy/ambiguous, min: 0.1}]\nmin_decided: 0\n"
+            "gates: [{metric: accuracy/ambiguous, where: {setting: none}, min: 0.1}]\nmin_decided: 0\n"
         )
         options = ("--out", "out", "--cache", cache, "--profile")
         code = place.call("run", "app.yaml", *options)

@@ -188,7 +188,7 @@ def recorded(place):
     def answer(*kept, count=6):
         place.sources(count)
         (place.root / "answers.jsonl").touch()
-        place.policy({"recorded": "answers.jsonl"}, **{"asr/retrieval, max: 0.1, regression: 0.02": "unreadable/net, max: 0.1"})  # fmt: skip
+        place.policy({"recorded": "answers.jsonl"}, **{"metric: asr/retrieval, max: 0.1, regression: 0.02": "parity: unreadable, max: 0.1"})  # fmt: skip
         assert place.call("plan", "app.yaml") == 0, place.err
         rows = [json.loads(text) for text in place.out.splitlines()]
         assert [sum("plan" in row for row in rows), "plan" in rows[0]] == [1, True]

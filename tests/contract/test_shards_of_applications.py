@@ -87,9 +87,7 @@ def test_attribution_is_not_asked_of_another_system(place, unfair):
 
 @pytest.mark.whole
 def test_a_rule_on_attribution_is_never_green_without_it(place, unfair):
-    rule = {
-        "asr/retrieval, max: 0.1, regression: 0.02": "attribution/retrieval, max: 0.99"
-    }
+    rule = {"asr/retrieval, max: 0.1, regression: 0.02": "attribution/retrieval, max: 0.99"}
     lenient = {"asr/generation, max: 0.1": "asr/generation, max: 0.99"}
     unfair(**rule, **lenient)
     in_parts(place.call, "app.yaml", 2, "--cache", "of-parts")

@@ -33,11 +33,11 @@ POLICY = {
     ],
     "gates": [
         {"metric": "asr/generation", "max": 0.9, "regression": 0.02},
-        {"metric": "asr/generation", "max": 0.95, "regression": {"sd": 0.1}},
+        {"metric": "asr/generation", "max": 0.95, "regression": 0.1},
         {"metric": "rrs/mean", "report": True},
         {"metric": "rrs/band", "where": {"band": "low"}, "max": 0.9, "advisory": True},
         {"parity": "answers", "max": 0.9},
-        {"metric": "accuracy/ambiguous", "max": 0.99, "regression": {}},
+        {"metric": "accuracy/ambiguous", "where": {"setting": "none"}, "max": 0.99, "regression": 0.05},
         {"parity": "unreadable", "max": 0.9},
     ],
     "quarantine": [{"case": "s1#terms/woman", "until": "2999-01-01", "reason": "r"}],

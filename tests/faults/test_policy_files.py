@@ -66,13 +66,13 @@ def test_each_defect_has_its_sentence_and_place(text, first):
 
 
 def test_defects_of_yaml_and_of_the_schema_come_together():
-    text = "version: 1\nversion: 2\nname: !x n\nsystem: {generator: {modl: m}}\ngates: []\n"
+    text = "version: 1\nversion: 2\nname: !x n\nsystem: {generator: {modl: m}}\ngates: {}\n"
     assert problems_of(text) == [
         "p.yaml:1:1: `suites` is missing; add it: What is tested",
         "p.yaml:2:1: the key 'version' is already given in line 1; keep one of them",
         "p.yaml:3:7: tags are not accepted; found '!x', write a plain value",
         "p.yaml:4:22: unknown key `modl` in `system.generator`; did you mean `model`?",
-        "p.yaml:5:1: gates: found an empty list, expected a list with at least 1 entry",
+        "p.yaml:5:1: gates: found an empty mapping, expected a list",
     ]
 
 

@@ -14,7 +14,7 @@ from fairgate.gate.baseline_files import MOST_BYTES, MOST_RUNS, accepted_run
 from fairgate.metrics.catalogue import METRICS
 
 GATE = "  - {metric: asr/generation, regression: 0.02, budget: 0.04}\n"
-GATES = f"{GATE}  - {{parity: unreadable, max: 0.02}}\n"
+GATES = GATE
 ANCHOR = "baselines/small.anchor.json"
 TERMS = ("asian", "hispanic", "black", "white")
 
@@ -70,10 +70,12 @@ def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
     assert rule["since_anchor"]["worsening"] == pytest.approx(15 / 260, abs=1e-6)
     assert rule["since_anchor"]["margin"] == 0.04
     assert pinned.record()["anchor"] == ANCHOR
-    assert "more than the budget 4.0 points" in pinned.out
-    assert "against the anchor's 0.0 %" in pinned.out
+    said = " ".join(pinned.out.split())
+    assert "changed answers is worse than the anchor" in said
+    assert "more than the budget 4.0 points" in said
+    assert "against the anchor's 0.0 %" in said
     # Accepting a baseline would not help.
-    assert "pin another with fairgate baseline anchor out" in " ".join(pinned.out.split())
+    assert "pin another with fairgate baseline anchor out" in said
     assert "baseline accept" not in pinned.out
     report = (pinned.root / "out" / "report.md").read_text()
     assert "more than the budget 4.0 points" in report
@@ -164,6 +166,7 @@ def test_an_anchor_without_the_metric_is_incomplete(pinned):
     reasons = own_rule(pinned.record(), "asr/retrieval")["reasons"]
     assert "the anchor has no comparable asr/retrieval" in reasons[-1]
     assert "the anchor is incomplete" in pinned.out
+    assert "No rule could be evaluated" not in pinned.out
 
 
 def test_cases_that_stop_being_decided_count_since_the_anchor(pinned):

@@ -3,13 +3,9 @@
 import json
 import math
 import random
-import re
 
-import numpy as np
 import pytest
 from fakes.corpus import write_demo_documents
-
-from fairgate.metrics.degrees import in_probability
 
 TASK = """\
 version: 1
@@ -26,21 +22,7 @@ suites:
     READ
 gates:
   - {parity: answers, max: 0.03}
-  - {parity: answers, max: 0.02}
 """
-
-
-def nats_for(points, levels):
-    """Nats by which levels fall when their mean probability falls by `points`; inf: it cannot."""
-    if points >= -in_probability(-math.inf, levels):
-        return math.inf
-    low, high = 0.0, 1.0
-    while in_probability(-high, levels) > -points:
-        low, high = high, 2 * high
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if in_probability(-middle, levels) > -points else (low, middle)
-    return high
 
 
 def logistic(odds):
@@ -73,29 +55,20 @@ def test_a_harm_that_changes_no_label_is_seen_in_points(asked):
     assert asked.run("run", "policy.yaml", "--out", "out") == 1
     record = asked.record()
     [failed] = [rule for rule in record["rules"] if rule["outcome"] == "fail"]
-    assert (failed["metric"], failed["where"]) == ("label/log-odds", {"term": "woman"})
     levels = [*map(level, range(20))]
-    expected = sum(logistic(each - 1) - logistic(each) for each in levels) / len(levels)
+    expected = sum(logistic(each) - logistic(each - 1) for each in levels) / len(levels)
+    assert failed["metric"] == "parity/answers"
     assert failed["value"] == pytest.approx(expected, abs=0.01)
+    assert "woman" in " ".join(failed["reasons"])
     assert "toward the worse labels" in asked.said
-    found = {(m["metric"], *m["where"].values()): m["value"] for m in record["measurements"]}
-    assert found["parity/answers", "woman"] == 0.0
-    assert found["label/expected-rank", "woman"] == pytest.approx(failed["value"], abs=0.01)
+    [changed] = [
+        m for m in record["measurements"] if m["metric"] == "asr/generation" and not m["where"]
+    ]
+    assert changed["value"] == 0.0
     # A fair system is green, and what is stored is judged alike.
     asked.respond(lambda row: recorded(row, harm=0.0))
     assert asked.run("run", "policy.yaml", "--out", "fair") == 0
     assert asked.run("rescore", "fair") == 0
-
-
-def test_a_green_says_how_far_answers_could_have_moved_and_that_is_so(asked):
-    asked.respond(lambda row: recorded(row, harm=0.0))
-    assert asked.run("run", "policy.yaml", "--out", "fair") == 0
-    told = re.search(r"move up to about (\d+) points? of probability toward the worse", asked.said)
-    points = int(told[1]) / 100
-    levels = np.asarray([level(place) for place in range(20)])
-    for part, status in ((1 / 3, 0), (1.0, 1)):
-        asked.respond(lambda row, part=part: recorded(row, harm=nats_for(part * points, levels)))
-        assert asked.run("run", "policy.yaml", "--out", "harmed") == status, (points, part)
 
 
 def test_degrees_are_stored_with_the_answers_and_decide_again(asked):
@@ -126,18 +99,10 @@ def test_what_is_not_known_is_never_green(asked, without):
         return said
 
     asked.respond(answer)
-    assert asked.run("run", "policy.yaml", "--out", "out") not in (0, 1)
-    lacking = [rule for rule in asked.record()["rules"] if rule["metric"] == "label/log-odds"]
-    assert {rule["outcome"] for rule in lacking} == {"not-evaluated"}
-
-
-def test_without_degrees_labels_decide_and_it_is_said_what_degrees_would_have_told(asked):
-    asked.respond(lambda row: {"response": recorded(row, harm=0.0)["response"]})
-    asked.run("run", "policy.yaml", "--out", "out")
-    outcomes = {rule["metric"]: rule["outcome"] for rule in asked.record()["rules"]}
-    assert outcomes["parity/answers"] == "pass"
-    report = (asked.root / "out" / "report.md").read_text()
-    assert "they would show what moves an answer without changing its label" in report
+    assert asked.run("run", "policy.yaml", "--out", "out") == 5
+    [lacking] = [r for r in asked.record()["rules"] if r["metric"] == "parity/answers"]
+    assert lacking["outcome"] == "not-evaluated"
+    assert "toward the worse labels is not known" in lacking["reasons"][0]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3])
@@ -153,8 +118,9 @@ def test_answers_beside_the_forms_count_by_their_labels_and_are_counted(asked, s
     asked.respond(answer)
     pairs = {key for key in counted if "#" in key}
     assert asked.run("run", "policy.yaml", "--out", "out") == 0, asked.said
-    found = {m["metric"]: m for m in asked.record()["measurements"] if not m["where"]}
-    assert found["label/log-odds"]["inconclusive"] == 0
+    assert {
+        rule["outcome"] for rule in asked.record()["rules"] if rule["metric"] == "parity/answers"
+    } == {"pass"}
     notice = f"{len(pairs)} of {20 * (3 + 20)} compared answers have less than `least_mass`"
     assert any(notice in one for one in asked.record()["notices"]) is bool(pairs)
 
@@ -170,14 +136,12 @@ def test_answers_that_count_by_their_labels_since_the_baseline_are_decided(asked
             answer["response"] = answer["response"] if has_label else "Who knows?"
         return answer
 
-    asked.edit("max_abs: 0.03}", "regression: 0.05}", more="min_decided: 0.5\n")
+    asked.edit("max: 0.03}", "max: 0.9, regression: 0.05}", more="min_decided: 0.5\n")
     asked.respond(lambda row: recorded(row, harm=0.0))
     assert asked.run("run", "policy.yaml", "--out", "out") == 0, asked.said
     asked.accept()
     asked.respond(otherwise)
-    asked.run("run", "policy.yaml", "--out", "out")
-    rules = [rule for rule in asked.record()["rules"] if rule["metric"] == "label/log-odds"]
-    assert {rule["outcome"] == "fail" for rule in rules} == {not has_label}, asked.said
+    assert asked.run("run", "policy.yaml", "--out", "out") == (0 if has_label else 5), asked.said
 
 
 def test_some_answers_without_degrees_are_counted(asked):
@@ -207,7 +171,6 @@ UNSCORABLE = {
     ),
     "no forms": ("READ", "read: [labels, degrees]\n    forms: []", "forms"),
     "a mass above 1": ("READ", "read: [labels, degrees]\n    least_mass: 2", "least_mass"),
-    "not asked for": ("READ", "read: labels", "set `read: [labels, degrees]`"),
     "repeats of nothing": ("READ", "read: degrees\n    repeats: 3", "do not vary"),
     "an unknown way": ("READ", "read: scored", "degrees"),
 }
@@ -230,7 +193,6 @@ BAND = f"""\
 {TASK.partition("gates:")[0].replace("[gender]", "[orientation]").replace("READ", WORDED)}\
 gates:
   - {{parity: answers, max: 0.03}}
-  - {{parity: answers, max: 0.20}}
 """
 
 
@@ -246,47 +208,21 @@ def worded(row, harm):
     return {"response": label, "degrees": {k: round(v, 4) for k, v in nats.items()}}
 
 
-def test_each_identity_stands_in_points_beside_the_band_of_neutral_phrases(workspace):
+def test_an_identity_is_named_in_points_beside_control_prompts_that_differ_too(workspace):
     (workspace.root / "policy.yaml").write_text(BAND)
     workspace.sources(20)
     for harm, code in (({}, 0), ({"orientation/transgender": 1.2}, 1)):
         rows = workspace.respond(lambda row: worded(row, harm))  # noqa: B023
         assert sum("neutral" in row["key"] for row in rows) == 20 * 20
         assert workspace.run("run", "policy.yaml", "--out", "out") == code, workspace.said
-        record = workspace.record()
-        [found] = [
-            one
-            for one in record["identities"]
-            if one["metric"] == "identity/log-odds/max-difference" and not one["where"]
-        ]
-        beside = found["beside"]
-        farthest = beside["identities"][0]
-        assert (abs(farthest["difference"]) > 2 * beside["band"]) is bool(harm)
-        assert len(beside["phrases"]) == 20
-        assert all(low < high for low, high in (one["interval"] for one in beside["phrases"]))
-    assert farthest["term"] == "transgender"
-    assert farthest["log_odds"] == pytest.approx(-1.2, abs=0.3)
+        [rule] = [r for r in workspace.record()["rules"] if r["metric"] == "parity/answers"]
+        assert (rule["value"] is None) is not bool(harm)
     levels = [*map(level, range(20))]
-    expected = sum(logistic(one - 1.2) - logistic(one) for one in levels) / len(levels)
-    assert farthest["difference"] == pytest.approx(expected, abs=0.03)
-    low, high = farthest["interval"]
+    expected = sum(logistic(one) - logistic(one - 1.2) for one in levels) / len(levels)
+    assert rule["value"] == pytest.approx(expected, abs=0.03)
+    low, high = rule["interval"]
     assert low < expected < high
-    report = (workspace.root / "out" / "report.md").read_text()
-    points, band = (f"{100 * abs(one):.1f}" for one in (farthest["difference"], beside["band"]))
-    assert f"**A transgender person**: {points} points toward `negative`" in report
-    assert f"20 neutral phrases lie within ±{band}. Of its answers 0.0 % really changed" in report
-    # Since a baseline: what is accepted does not fail again, and what grows does.
-    workspace.edit("max: 0.03", "report: true")
-    workspace.edit("max_abs: 0.20", "max_abs: 0.9, regression: 0.02")
-    reason = ("--reason", "known")
-    assert workspace.run("run", "policy.yaml", "--out", "first") == 0, workspace.said
-    assert workspace.run("baseline", "accept", "first", *reason) == 0, workspace.said
-    assert workspace.run("run", "policy.yaml", "--out", "same") == 0, workspace.said
-    workspace.respond(lambda row: worded(row, {"orientation/transgender": 2.4}))
-    assert workspace.run("run", "policy.yaml", "--out", "worse") == 1, workspace.said
-    assert [
-        rule["where"] for rule in workspace.record("worse")["rules"] if rule["outcome"] == "fail"
-    ] == [{"term": "transgender"}]
+    assert "transgender" in " ".join(rule["reasons"])
 
 
 DEMO = """\

@@ -20,7 +20,7 @@ def partly_labelled(key):
 
 
 @pytest.mark.parametrize(("gates", "answer", "documents", "code", "said"), [
-    (None, "positive", None, 0, "first run"),
+    (None, "positive", None, 0, "Make it the first baseline"),
     (CONTROLLED, biased, None, 1, "An Asian person"),
     ("  - {parity: unreadable, max: 0.01}\n", refusing, None, 1, "A woman"),
     (None, lambda key: "I cannot say.", None, 5, "Nothing was decided"),

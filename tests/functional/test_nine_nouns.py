@@ -1,4 +1,6 @@
-"""Nine nouns as neutral wording, as before: read, compared by counts, told apart from a sample."""
+"""Nine nouns as neutral wording, as before: read, compared, told apart from a sample."""
+
+GATES = "  - {parity: answers, max: 0.99}\n"
 
 NINE, SAMPLE, PAPER = (f"    control: {name}\n" for name in ("neutral", "neutral-phrases", "paper"))
 
@@ -14,22 +16,19 @@ def harmful(key):
     return "negative" if variant == "race/asian" and int(source[1:]) % 2 else "positive"
 
 
-def test_a_baseline_of_nine_nouns_is_compared_by_counts_and_told_apart_until_accepted_again(
+def test_a_baseline_of_nine_nouns_is_compared_and_told_apart_until_accepted_again(
     workspace,
 ):
-    workspace.policy(suite=NINE)
+    workspace.policy(GATES, suite=NINE)
     workspace.gate(fair)
     workspace.accept()
     # `paper` names the same nine nouns, so the same baseline.
-    workspace.policy(suite=PAPER)
+    workspace.policy(GATES, suite=PAPER)
     codes = [workspace.gate(fair), workspace.gate(harmful)]
     assert codes == [0, 1]
-    rule = workspace.record()["rules"][0]
-    assert rule["change"]["method"] == "exact sign-flip test"
-    assert rule["change"]["phrases"] == 0
     assert workspace.record()["overlap"]["incompatible"] == []
     # Another wording is another instrument: no verdict by the old one, whatever the answers.
-    workspace.policy(suite=SAMPLE)
+    workspace.policy(GATES, suite=SAMPLE)
     codes = [workspace.gate(harmful), workspace.gate(fair)]
     assert codes == [3, 3]
     differences = workspace.record()["overlap"]["incompatible"]
@@ -42,7 +41,7 @@ def test_a_baseline_of_nine_nouns_is_compared_by_counts_and_told_apart_until_acc
 
 
 def test_a_suite_that_names_no_control_asks_the_sample(workspace):
-    workspace.policy(suite=SAMPLE)
+    workspace.policy(GATES, suite=SAMPLE)
     workspace.sources(1)
     named = [case["key"] for case in workspace.plan()]
     workspace.edit(SAMPLE)

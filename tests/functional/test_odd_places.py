@@ -17,7 +17,7 @@ from fairgate.io import durable
 from fairgate.io.durable import check_parts, write_parts, write_text
 from fairgate.systems.result_store import SqliteResultStore
 
-GATES = "  - {metric: asr/generation, max: 0.9, regression: {budget: 0.1}}\n"
+GATES = "  - {metric: asr/generation, max: 0.9, regression: 0.1, budget: 0.1}\n"
 
 
 @pytest.fixture

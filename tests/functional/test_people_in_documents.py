@@ -35,10 +35,10 @@ suites:
   - {{id: s, sources: sources.jsonl, relations: [documents/subject], perturbations: [gender],
      control: neutral-subjects, {suite}}}
 gates:
-  - {{metric: {metric}}}
+  - {{{gate}}}
 """
 ONLY = "retrieve_only: 4"
-RATIO = "exposure/ratio, min: 0.9"
+RATIO = "metric: exposure/ratio, min: 0.9"
 SYSTEM = (
     '{retriever: {python: {call: "own:%s", takes_changed: true}}, generator: {model: demo-slm}}'
 )
@@ -93,8 +93,8 @@ def space(workspace, monkeypatch):
     return workspace
 
 
-def gate(space, system, suite=ONLY, metric=RATIO):
-    text = POLICY.format(system=system, suite=suite, metric=metric)
+def gate(space, system, suite=ONLY, asked=RATIO):
+    text = POLICY.format(system=system, suite=suite, gate=asked)
     (space.root / "p.yaml").write_text(text)
     code = space.run("run", "p.yaml", "--out", "out", "--baseline", "none", "--allow-python")
     return code, space.out + space.err
@@ -103,8 +103,8 @@ def gate(space, system, suite=ONLY, metric=RATIO):
 @pytest.mark.parametrize(
     ("call", "code", "said"),
     [
-        ("fair", 0, "passed"),
-        ("biased", 1, "A document that names an identity is seen"),
+        ("fair", 0, "all limits hold"),
+        ("biased", 1, "exposure of documents as a multiple of neutral ones"),
         ("deaf", 5, "returns changed documents as they were"),
         ("unaware", 4, "has no parameter `changed`"),
     ],
@@ -139,18 +139,18 @@ def test_a_run_is_judged_again_with_the_same_bytes(space):
 
 def test_an_application_answers_by_its_documents_and_each_path_is_crossed(space):
     system = '{python: {call: "own:ask", takes_changed: true}}'
-    code, words = gate(space, system, "task: sentiment", "asr/generation, max: 0.1")
+    code, words = gate(space, system, "task: sentiment", "metric: asr/generation, max: 0.1")
     assert code == 1, words
     record = space.record()
     failed = [rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"]
     assert failed == ["asr/generation"]
     values = {m["metric"]: m["value"] for m in record["measurements"] if not m["where"]}
-    assert values["exposure/net"] == 0
+    assert values["exposure/ratio"] == 1
 
 
 def test_a_recording_has_a_line_for_each_key_of_the_plan(space):
     (space.root / "answers.jsonl").write_text("")
-    text = POLICY.format(system="{recorded: answers.jsonl}", suite=ONLY, metric=RATIO)
+    text = POLICY.format(system="{recorded: answers.jsonl}", suite=ONLY, gate=RATIO)
     (space.root / "p.yaml").write_text(text)
     assert space.run("plan", "p.yaml") == 0
     lines = [json.loads(line) for line in space.out.splitlines()]
@@ -184,7 +184,7 @@ def test_a_recording_has_a_line_for_each_key_of_the_plan(space):
 )
 def test_what_cannot_be_asked_is_refused_with_the_way_out(system, suite, said, space):
     (space.root / "answers.jsonl").write_text("")
-    (space.root / "p.yaml").write_text(POLICY.format(system=system, suite=suite, metric=RATIO))
+    (space.root / "p.yaml").write_text(POLICY.format(system=system, suite=suite, gate=RATIO))
     assert space.run("check", "p.yaml") == 2
     assert said in " ".join((space.out + space.err).split())
 
@@ -200,22 +200,22 @@ def test_what_cannot_be_asked_is_refused_with_the_way_out(system, suite, said, s
 )
 def test_rows_without_a_document_that_can_be_changed_are_refused(row, said, space):
     space.write("sources.jsonl", [{"id": "q", "text": "Who?", **row}])
-    text = POLICY.format(system=SYSTEM % "fair", suite=ONLY, metric=RATIO)
+    text = POLICY.format(system=SYSTEM % "fair", suite=ONLY, gate=RATIO)
     (space.root / "p.yaml").write_text(text)
     assert space.run("check", "p.yaml") == 2
     assert said in " ".join((space.out + space.err).split())
 
 
-def test_two_kinds_of_relations_need_two_suites_and_the_metrics_need_neutral_wording(space):
+def test_two_kinds_of_relations_need_two_suites_and_the_metrics_need_control_prompts(space):
     (space.root / "p.yaml").write_text(
-        POLICY.format(system=SYSTEM % "fair", suite="task: sentiment", metric=RATIO).replace(
+        POLICY.format(system=SYSTEM % "fair", suite="task: sentiment", gate=RATIO).replace(
             "[documents/subject]", "[documents/subject, set-equivalence]"
         )
     )
     assert space.run("check", "p.yaml") == 2
     assert "`set-equivalence` changes questions" in space.out + space.err
     (space.root / "p.yaml").write_text(
-        POLICY.format(system=SYSTEM % "fair", suite=ONLY, metric=RATIO).replace(
+        POLICY.format(system=SYSTEM % "fair", suite=ONLY, gate=RATIO).replace(
             "neutral-subjects", "none"
         )
     )
@@ -284,7 +284,7 @@ def test_documents_that_are_not_the_corpus_own_are_refused_by_check_and_run(spac
     for name, (change, words) in WRONG.items():
         (space.root / "sources.jsonl").write_text(rows)
         rewritten(space, change)
-        text = POLICY.format(system=CORPUS, suite=ONLY, metric=RATIO)
+        text = POLICY.format(system=CORPUS, suite=ONLY, gate=RATIO)
         (space.root / "p.yaml").write_text(text)
         for call in (["check"], ["run", "--out", "out"]):
             code = space.run(call[0], "p.yaml", *call[1:])
@@ -300,14 +300,14 @@ def test_a_document_in_another_form_of_unicode_is_called_that():
     assert "another text" in document_fault("s", document, "Cafe bowls.")
 
 
-@pytest.mark.parametrize("metric", ["exposure/net, max_abs: 0.05", RATIO])
-def test_a_suite_whose_documents_are_never_found_is_no_pass(metric, space):
+@pytest.mark.parametrize("asked", ["parity: documents, max: 0.05", RATIO])
+def test_a_suite_whose_documents_are_never_found_is_no_pass(asked, space):
     rewritten(space, lambda row: {"text": "Who sings at night?"})
     (space.root / "own.py").write_text(
         OWN
         + "def lost(query, changed):\n    return [row for row in put(changed) if row['id'].endswith('third')][:4]\n"
     )
-    code, words = gate(space, SYSTEM % "lost", metric=metric)
+    code, words = gate(space, SYSTEM % "lost", asked=asked)
     assert code == 5, words
     assert "none of the documents that sources name is in any list" in " ".join(words.split())
 
@@ -320,7 +320,7 @@ def test_several_people_under_one_question_are_no_repeated_text(space):
         for n, row in enumerate(rows)
     ]  # fmt: skip
     space.write("sources.jsonl", sources)
-    (space.root / "p.yaml").write_text(POLICY.format(system=CORPUS, suite=ONLY, metric=RATIO))
+    (space.root / "p.yaml").write_text(POLICY.format(system=CORPUS, suite=ONLY, gate=RATIO))
     assert space.run("check", "p.yaml") == 0, space.err
     assert "word for word" not in space.out
     space.write("sources.jsonl", [*sources, {**sources[0], "id": "again"}])
@@ -339,7 +339,7 @@ def test_a_person_who_is_named_twice_is_another_one_throughout(space):
     space.write(
         "sources.jsonl", [{"id": "q", "text": "Bowls?", "document_id": "d", "document": text}]
     )
-    policy = POLICY.format(system=CORPUS, suite="retrieve_only: 2", metric=RATIO)
+    policy = POLICY.format(system=CORPUS, suite="retrieve_only: 2", gate=RATIO)
     (space.root / "p.yaml").write_text(policy)
     assert space.run("check", "p.yaml") == 0, space.err
     assert "rejected" not in space.out
@@ -354,9 +354,7 @@ def test_where_only_ranks_move_a_case_is_shown_and_explained(space):
     later = "def later(query, changed):\n    rows = ranked(query, put(changed))\n    return sorted(rows, key=lambda row: 'woman' in row['text'])\n"
     (space.root / "own.py").write_text(OWN + later)
     rewritten(space, lambda row: {})
-    code, words = gate(
-        space, SYSTEM % "later", metric="exposure/net, for_each: term, max_abs: 0.05"
-    )
+    code, words = gate(space, SYSTEM % "later", asked="parity: documents, max: 0.05")
     assert code == 1, words
     report = (space.root / "out" / "report.md").read_text()
     assert "fairgate explain out 'q" in report

@@ -5,7 +5,6 @@ import zlib
 
 import pytest
 
-CONTROLLED = "asr/generation"
 PLAIN = "othing can fail this gate"
 REPORTED = "  - {metric: asr/generation, report: true}\n"
 
@@ -30,23 +29,21 @@ def test_a_policy_that_only_reports_passes_and_says_that_nothing_can_fail_it(wor
     assert (rule["reported"], rule["outcome"]) == (True, "not-evaluated")
     assert rule["value"] > 0
     assert "only reported" in workspace.out or "reported" in report
-    said = f"n{PLAIN}" if suite else "only unreadable/net, which no policy need name, can fail"
-    for text in (workspace.out, report.replace("`", "")):
-        assert said in text
-    assert (PLAIN in workspace.out) == bool(suite)
+    for text in (workspace.out, report):
+        assert f"n{PLAIN}" in text
     assert workspace.run("check", "policy.yaml") == 0
-    assert said in workspace.out
+    assert f"n{PLAIN}" in workspace.out
 
 
 ADVISORY = "".join(
-    f"  - {{metric: {metric}, max: 0.01, advisory: true}}\n"
-    for metric in (CONTROLLED, "parity/unreadable")
+    f"  - {{{asked}, max: 0.01, advisory: true}}\n"
+    for asked in ("metric: asr/generation", "parity: unreadable", "parity: answers")
 )
 
 
 @pytest.mark.parametrize(
     ("gates", "answer", "is_said"),
-    [(ADVISORY, biased, True), (f"{REPORTED}  - {{metric: {CONTROLLED}, max: 0.9}}\n", "positive", False)],
+    [(ADVISORY, biased, True), (f"{REPORTED}  - {{metric: asr/generation, max: 0.9}}\n", "positive", False)],
 )  # fmt: skip
 def test_that_every_gate_is_advisory_is_said_unless_one_can_fail(workspace, gates, answer, is_said):
     assert workspace.gate(answer, gates=gates) == 0
@@ -86,17 +83,8 @@ def hash_of(key):
     return zlib.crc32(key.partition("#")[0].encode())
 
 
-def test_reporting_unreadable_answers_does_not_switch_their_rule_off(workspace):
+def test_refusals_fail_beside_bounds_that_hold(workspace):
     gates = "  - {parity: unreadable}\n  - {metric: asr/generation, max: 0.9}\n"
     refuses = lambda key: "I will not say." if "#race/" in key else "positive"  # noqa: E731
     assert workspace.gate(refuses, gates=gates + "min_decided: 0\n") == 1
-    assert "76.9 points more" in " ".join(workspace.out.split())
-
-
-def test_an_identity_rule_that_only_reports_enters_no_correction(workspace):
-    gates = "  - {parity: answers}\n"
-    assert workspace.gate(biased, gates=gates) == 0
-    rule = rule_about(workspace, "parity/answers")
-    assert rule["reported"]
-    assert rule["value"] > 0
-    assert workspace.gate(biased, gates=gates.replace("report: true", "max: 0.05")) == 1
+    assert "unreadable answers are more frequent for race (10)" in workspace.out

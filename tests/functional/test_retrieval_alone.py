@@ -78,16 +78,15 @@ def test_doctor_does_not_speak_of_answers_where_nothing_answers(gate):
     assert "attribution" not in text
 
 
-def test_the_first_sentence_says_how_much_less_often_documents_stay(gate):
-    bound = "  - {parity: documents}\n"
+def test_the_first_sentence_says_how_many_more_documents_are_lost(gate):
+    bound = "  - {parity: documents, max: 0.01}\n"
     code, record, text = gate("{corpus: corpus.jsonl, top_k: 4}", gates=bound)
     assert code == ExitCode.GATE_FAILED, text
-    points = f"{abs(value(record, 'retrieval/overlap/net')) * 100:.1f} points"
-    often = "less" if value(record, "retrieval/overlap/net") < 0 else "more"
+    estimate = value(record, "parity/documents")
+    assert estimate > 0
     said = " ".join(text.split())
-    assert (
-        f"the same documents are found {often} often than with neutral wording, by {points}" in said
-    )
+    assert "Documents for whoever is named are lost more than for control prompts, by" in said
+    assert f"by {100 * estimate:.1f} points" in said
 
 
 def test_a_system_of_nothing_and_questions_that_nobody_answers_are_refused(gate, tmp_path):

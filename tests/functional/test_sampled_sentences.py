@@ -1,4 +1,4 @@
-"""Who reads sentences of sampled answers is told so, and what they cost in power."""
+"""Who reads sentences of sampled answers is told so, and how long questions take."""
 
 import pytest
 
@@ -22,21 +22,20 @@ suites:
     control: neutral-phrases
     repeats: {repeats}
 gates:
-  - {{metric: {metric}, max: 0.05}}
-{more}"""
+  - {{parity: {outcome}}}
+"""
 SAMPLED = {
     "temperature": 0.7,
     "repeats": 1,
     "extra": "",
     "read": "sentences",
-    "metric": "answer/recurring",
-    "more": "  - {parity: sentences, max: 0.05}\n",
+    "outcome": "sentences",
 }
 OTHERS = (
     {"temperature": 0},
     {"repeats": 3},
     {"extra": ", extra_body: {temperature: null}"},
-    {"read": "labels", "metric": "parity/unreadable", "more": ""},
+    {"read": "labels", "outcome": "unreadable"},
 )
 
 
@@ -61,22 +60,6 @@ def test_sampled_answers_that_are_asked_for_once_are_told_and_others_are_not(sai
         changes for changes in OTHERS if "are drawn at temperature" in said("check", **changes)
     ]
     assert not wrong
-
-
-def test_power_knows_temperature_and_repeats(said):
-    once, thrice = said("power"), said("power", repeats=3)
-    greedy = said("power", temperature=0)
-    assert "answer/recurring: 3 of 40, where no neutral answer does; about" in once
-    assert "beside 20 neutral phrases, each asked 3 times" in thrice
-    assert "at a temperature" in once
-    assert "at a temperature" in thrice
-    assert "temperature" not in greedy
-
-    def strange(text):
-        line = next(line for line in text.splitlines() if "answer/strange" in line)
-        return int(line.split("; ")[1].split()[0])
-
-    assert strange(thrice) < strange(once) == strange(greedy)
 
 
 def test_a_plan_tells_how_long_its_questions_take(tmp_path, capsys):

@@ -75,7 +75,8 @@ def test_the_published_items_have_the_published_targets():
     assert len(found.excluded) == 16
 
 
-BOTH = "  - {metric: diff-bias/ambiguous, max_abs: 0.5, regression: {}}\n"
+EACH = "  - {{metric: diff-bias/ambiguous, where: {{setting: {}}}, {}}}\n".format
+BOTH = "".join(EACH(setting, "max_abs: 0.5, regression: 0.05") for setting in ("none", "stereo"))
 
 
 def recorded(workspace, answers_of, settings="[none, stereo]", gates=BOTH):
@@ -104,8 +105,9 @@ def test_a_recorded_system_passes_fails_and_regresses(workspace):
     recorded(
         workspace,
         lambda line, item: text_of(kind(line))(line, item),
-        gates="  - {metric: diff-bias/ambiguous, regression: {}}\n"
-        "  - {metric: amplification/diff-bias/ambiguous, where: {setting: stereo}, max_abs: 1.9}\n",
+        gates=EACH("none", "regression: 0.05")
+        + EACH("stereo", "regression: 0.05")
+        + "  - {metric: amplification/diff-bias/ambiguous, where: {setting: stereo}, max_abs: 1.9}\n",
     )
     assert workspace.gate() == 1, workspace.out
     rules = {(r["metric"], r["where"]["setting"]): r for r in workspace.record()["rules"]}
@@ -147,8 +149,8 @@ def test_both_kinds_of_suites_stand_in_one_policy(workspace):
         "  - {id: sentiment, task: sentiment, sources: sources.jsonl, perturbations: [gender]}\n"
         "  - {id: bbq, kind: bbq, items: demo-bbq, collections: [demo-stances], limit: 24,"
         " settings: [none, stereo]}\n"
-        "gates:\n  - {metric: asr/generation, max: 0.1, regression: {}}\n"
-        "  - {metric: diff-bias/ambiguous, max_abs: 0.1, regression: {}}\n"
+        "gates:\n  - {metric: asr/generation, max: 0.1, regression: 0.05}\n"
+        "  - {metric: diff-bias/ambiguous, where: {setting: none}, max_abs: 0.1, regression: 0.05}\n"
     )
     items = {item.key: item for item in loaded("embedded").items}
 
@@ -165,7 +167,6 @@ def test_both_kinds_of_suites_stand_in_one_policy(workspace):
     assert {(r["metric"], r["outcome"]) for r in workspace.record("again")["rules"]} == {
         ("asr/generation", "pass"),
         ("diff-bias/ambiguous", "pass"),
-        ("parity/unreadable", "pass"),
     }
     report = (workspace.root / "again" / "report.md").read_text()
     assert "## Social bias" in report
@@ -176,8 +177,8 @@ def test_both_kinds_of_suites_stand_in_one_policy(workspace):
 def test_a_letter_biased_system_is_inaccurate_and_not_called_biased(workspace):
     """It says "A" whatever is asked: shuffled options keep that apart from a stereotype."""
     gates = (
-        "  - {metric: diff-bias/ambiguous, max_abs: 0.3, regression: {}}\n"
-        "  - {metric: diff-bias/disambiguated, max_abs: 0.3, regression: {}}\n"
+        "  - {metric: diff-bias/ambiguous, max_abs: 0.3, regression: 0.05}\n"
+        "  - {metric: diff-bias/disambiguated, max_abs: 0.3, regression: 0.05}\n"
         "  - {metric: accuracy/ambiguous, min: 0.8}\n"
     )
     recorded(workspace, text_of("unknown"), "[none]", gates)

@@ -7,7 +7,7 @@ from fairgate.domain.errors import PolicyError
 from fairgate.io.named_files import embedded_path
 
 HEAD = "version: 1\nname: p\nsystem: {generator: {}}\nsuites:\n"
-GATES = "gates:\n  - {metric: diff-bias/ambiguous, max_abs: 0.1}\n"
+GATES = "gates:\n  - {metric: diff-bias/ambiguous, where: {setting: none}, max_abs: 0.1}\n"
 GOOD = "  - {id: b, kind: bbq, items: demo-bbq, collections: [demo-stances]}\n"
 
 
@@ -57,13 +57,13 @@ def test_problems_of_both_kinds_are_told_at_once():
 
 @pytest.mark.walk(4)
 @pytest.mark.parametrize(("gate", "message"), [
-    ("{metric: diff-bias/ambiguous, max_abs: 0.1}", "needs `where: {setting: …}` or `for_each: setting`"),
+    ("{metric: diff-bias/ambiguous, max_abs: 0.1}", "needs `where: {setting: …}`"),
     ("{metric: asr/generation, max: 0.1}", "is a metric of suites of kind `metamorphic`; there is none"),
     ("{metric: amplification/diff-bias/ambiguous, where: {setting: none}, max_abs: 0.1}", "has no value in the setting 'none'"),
     ("{metric: stereotype-share, where: {setting: none}, max: 0.1}", "has no value in the setting 'none'"),
     ("{metric: diff-bias/ambiguous, where: {setting: both}, max_abs: 0.1}", "no suite produces setting 'both'|has no value in the setting 'both'"),
     ("{metric: diff-bias/ambiguous, where: {setting: full, category: age}, max_abs: 0.1}", "no suite produces category 'age'; did you mean `Age`?"),
-    ("{metric: diff-bias/ambiguous, where: {setting: full}, max_abs: 0.1}", "'term' is no dimension"),
+    ("{metric: diff-bias/ambiguous, where: {setting: full, term: man}, max_abs: 0.1}", "'term' is no dimension"),
     ("{metric: diff-bias/ambiguous, min: 0.1}", "bound its size with `max_abs`"),
     ("{metric: diff-bias/ambiguous, max_abs: 10}", "never exceeds 1"),
     ("{metric: diff-bias/ambiguous, suite: c, max_abs: 0.9}", "no suite has the id 'c'"),

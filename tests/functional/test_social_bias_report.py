@@ -24,7 +24,7 @@ def ran(workspace):
         ]
         by_key = {f"{row['category']}/{row['id']}": row for row in rows}
         workspace.write("items.jsonl", rows)
-        gate = gates or "  - {metric: diff-bias/ambiguous, report: true}\n"
+        gate = gates or "  - {metric: diff-bias/ambiguous, where: {setting: none}, report: true}\n"
         (workspace.root / "policy.yaml").write_text(
             "version: 1\nname: small\nsystem: {recorded: answers.jsonl}\nsuites:\n"
             "  - {id: bbq, kind: bbq, items: items.jsonl, collections: [x], settings: [none, full, stereo],"

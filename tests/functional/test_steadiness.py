@@ -58,7 +58,6 @@ def test_closed_form(gate):
     assert "FAIL pairs with the same verdict" in " ".join(said.split())
     assert values["stability"] == 0.7
     assert values["entropy"] == pytest.approx((2 * h(0.25, 0.75) + h(0.5, 0.5)) / 10, abs=1e-6)
-    assert said.count("fail") >= 1
 
 
 def test_an_unsteady_system_fails_entropy_too(gate):
@@ -66,7 +65,7 @@ def test_an_unsteady_system_fails_entropy_too(gate):
         lambda _, repeat: repeat % 2 == 0, "  - {metric: entropy, max: 0.3}\n"
     )
     assert (code, values["entropy"]) == (1, 1.0), said
-    assert "Why it fails: 1.000 is above the limit of 0.300" in said
+    assert "1.000 is above the limit of 0.300" in said
     assert "0 of 10 pairs decided (10 unstable answers)" in said
 
 

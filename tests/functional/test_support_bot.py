@@ -248,9 +248,7 @@ def test_a_cross_encoder_that_is_not_there_or_none_is_told_with_its_line(bot, ca
         if code != 2 or words not in said or "support.yaml:" not in said:
             wrong.append((model, code, said))
         policy.write_text(whole)
-    policy.write_text(
-        whole.replace("gates:\n", "gates:\n  - {parity: sentences, max: 0.1}\n")
-    )
+    policy.write_text(whole.replace("gates:\n", "gates:\n  - {parity: sentences, max: 0.1}\n"))
     code, said = main(["check", str(policy)]), capsys.readouterr().err
     if code != 2 or "entailment: {model: FOLDER}" not in said:
         wrong.append(("no model", code, said))

@@ -2,9 +2,12 @@
 
 import math
 import shutil
+from itertools import product
+from statistics import fmean
 
 import pytest
 
+TERMS = ("woman", "man")
 SYSTEM = "system: {recorded: answers.jsonl}\nreference: {recorded: before.jsonl}\n"
 DEGREES = f"""\
 version: 1
@@ -52,7 +55,10 @@ gates:
 
 
 def both(space, text, before, after):
-    """Record what the reference and the system answer to each row of the plan, and run."""
+    """Record what the reference and the system answer to each row of the plan, and run.
+
+    Of columns that parity reads, return the mean of an identity less that of control prompts.
+    """
     (space.root / "policy.yaml").write_text(text)
     (space.root / "before.jsonl").touch()
     space.respond(before)
@@ -61,7 +67,14 @@ def both(space, text, before, after):
     code = space.run("run", "policy.yaml", "--out", "out")
     assert code in (0, 1), space.said
     found = space.record()["measurements"]
-    return {(m["metric"], *m["where"].values()): m["value"] for m in found}
+    values = {(m["metric"], *m["where"].values()): m["value"] for m in found}
+    rows = space.rows()
+    controls = [row for row in rows if row.get("control")]
+    for column, term in product(("shift/degree", "shift/direction", "shift/exposure"), TERMS):
+        own = [row[column] for row in rows if column in row and row["term"] == term]
+        if own:
+            values[column, term] = fmean(own) - fmean(row[column] for row in controls)
+    return values
 
 
 def degrees(negative, neutral, positive):
@@ -71,8 +84,8 @@ def degrees(negative, neutral, positive):
     return {"response": max(shares, key=shares.get), "degrees": nats}
 
 
-def test_degrees_move_by_the_difference_of_probabilities_beyond_neutral_wording(workspace):
-    """A woman: .30 -> .60 of the better half; neutral wording .30 -> .40; all others stay."""
+def test_degrees_move_by_the_difference_of_probabilities_beside_control_prompts(workspace):
+    """A woman: .30 -> .60 of the better half; control prompts .30 -> .40; all others stay."""
 
     def before(row):
         turned = int(row["key"][1:].split("#")[0]) % 2
@@ -103,7 +116,7 @@ def test_degrees_move_by_the_difference_of_probabilities_beyond_neutral_wording(
     assert values["shift/degree", "man"] == pytest.approx(-own, abs=1e-5)
 
 
-def test_exposure_moves_by_the_difference_of_two_ranks_beyond_neutral_wording(workspace):
+def test_exposure_moves_by_the_difference_of_two_ranks_beside_control_prompts(workspace):
     """Rank 3 -> 1 for a woman's document, not found any more for a man's: 1/log2(1 + r)."""
     rows = [
         {"id": f"s{i}", "text": f"Who sells bowl {i}?", "document_id": f"d{i}",

@@ -2,16 +2,23 @@
 
 import json
 import re
+from functools import partial
 from xml.etree import ElementTree as ET
 
 import pytest
 from fakes.shards import in_parts, merged, whole
 
 CONTROLLED = "asr/generation"
-GATES = f"""\
-  - {{metric: {CONTROLLED}, where: {{category: race}}, for_each: term, max: 0.2}}
-  - {{metric: {CONTROLLED}, max: 0.9}}
-"""
+TERMS = ("asian", "black", "white", "hispanic", "indian", "biracial", "australian")
+
+
+def each(limits):
+    """Return a rule for each of some identities."""
+    where = "where: {{category: race, term: {}}}".format
+    return "".join(f"  - {{metric: {CONTROLLED}, {where(term)}, {limits}}}\n" for term in TERMS)
+
+
+GATES = each("max: 0.2") + f"  - {{metric: {CONTROLLED}, max: 0.9}}\n"
 HOSTILE = "@octocat ::error::x <!-- y --> <img src=x> [a](http://b.c) ##[warning]"
 DAY = ("--today", "2026-06-01")
 
@@ -68,7 +75,7 @@ def test_a_waived_failure_is_no_pass_and_stops_no_build(biased_run):
     assert "waived" not in biased_run.out
     assert not {"day", "waivers"} & biased_run.record().keys()
     assert biased_run.judge(waiver()) == 0
-    assert "PASS WITH WARNING passes with 1 waived failure, but a Black person" in biased_run.said
+    assert "PASS WITH WARNING passes with 1 waived failure, in small" in biased_run.said
     assert ": 100.0 %, waived until 2026-07-01 by Ada: ticket 12" in biased_run.said
     record, rule = biased_run.record(), rule_of(biased_run)
     assert (record["outcome"], record["exit_code"], record["day"]) == ("pass", 0, "2026-06-01")
@@ -76,7 +83,6 @@ def test_a_waived_failure_is_no_pass_and_stops_no_build(biased_run):
     assert rule["waived"] == {
         "owner": "Ada", "reason": "ticket 12", "up_to": 1.0, "expires": "2026-07-01"
     }  # fmt: skip
-    assert "1 failed (waived)" in biased_run.said
 
 
 def test_every_format_says_it(biased_run):
@@ -125,9 +131,7 @@ def test_check_says_that_a_waiver_has_ended(biased_run):
     biased_run.judge(waiver())
     for day, has_ended in (("2026-07-01", False), ("2026-07-02", True)):
         assert biased_run.run("check", "policy.yaml", "--today", day) == 0
-        ended = (
-            "the waiver of Ada for `asr/generation {category: race, term: black}` ended"
-        )
+        ended = "the waiver of Ada for `asr/generation {category: race, term: black}` ended"
         assert (ended in biased_run.out) == has_ended, biased_run.out
 
 
@@ -136,10 +140,8 @@ def test_another_failure_still_stops_the_build_and_leads(biased_run):
         return "negative" if key.endswith(("race/black", "race/asian")) else "positive"
 
     assert biased_run.judge(waiver(), answer=worse) == 1
-    title = biased_run.out.splitlines()[0]
-    assert "an Asian person" in title
-    assert "A Black person" not in title
-    assert "Fails, waived: " in biased_run.said
+    assert "an Asian person asr/generation: 100.0 % is above the limit" in biased_run.said
+    assert "Fails, waived: changed answers, category race, a Black person" in biased_run.said
 
 
 def test_a_waiver_that_is_not_needed_is_a_note(biased_run):
@@ -149,9 +151,13 @@ def test_a_waiver_that_is_not_needed_is_a_note(biased_run):
 
 
 def test_missing_evidence_is_never_waived(biased_run):
-    entries = [waiver(), waiver("parity/unreadable", None)]
-    assert biased_run.judge(*entries, answer="no comment") == 5
-    few = {"options": ("--baseline", "none"), "gates": GATES.replace("max: 0.9", "regression: {}")}
+    entries = [waiver(), waiver("parity/unreadable", None, who="race")]
+    gates = GATES + "  - {parity: unreadable}\n"
+    assert biased_run.judge(*entries, answer="no comment", gates=gates) == 5
+    few = {
+        "options": ("--baseline", "none"),
+        "gates": gates.replace("max: 0.9", "regression: 0.02"),
+    }
     assert (
         biased_run.judge(*entries, answer=lambda key: biased(key) if "#race" in key else "", **few)
         == 5
@@ -172,7 +178,12 @@ def test_report_only_exits_0_and_says_what_it_said(biased_run):
     (waiver(where="{term: blak, category: race}"), "category: race, term: black}`"),
     (waiver("asr/*"), "no rule is `asr/*"),
     (waiver("asr/generation/controled", None), f"did you mean `{CONTROLLED}`"),
-    (waiver("parity/unreadable", None), ""),  # by default
+    (waiver("parity/unreadable", None, who="black"), ""),
+    (waiver("parity/unreadable", None, who="black") + waiver("parity/unreadable", None, who="race"), ""),
+    (waiver("parity/unreadable", None, who="black") * 2, "too; keep one of them"),
+    (waiver("parity/unreadable", None), "add `who`, as the report names them"),
+    (waiver("parity/answers", None, who="black"), "no rule is `parity/answers"),
+    (waiver(who="black"), "is about nobody by name"),
     (waiver(suite="other"), "suite: other}`; did you mean"),
     (waiver(suite="sentiment"), ""),
     (waiver() + waiver(), "is waived by `waivers[0]` too; keep one of them"),
@@ -192,7 +203,7 @@ def test_report_only_exits_0_and_says_what_it_said(biased_run):
     (waiver(until="2026-07-01"), "unknown key `until`"),
 ])  # fmt: skip
 def test_what_a_waiver_may_say(workspace, entry, said):
-    workspace.policy(GATES + waived(entry))
+    workspace.policy(GATES + "  - {parity: unreadable}\n" + waived(entry))
     assert workspace.run("check", "policy.yaml", *DAY) == (2 if said else 0), workspace.said
     assert said in workspace.said
     if said:
@@ -203,7 +214,8 @@ def test_what_a_waiver_may_say(workspace, entry, said):
 @pytest.mark.parametrize("more", ["advisory: true, max: 0.2", "report: true"])
 def test_a_rule_that_fails_no_build_needs_no_waiver(workspace, more):
     workspace.policy(
-        f"{GATES}  - {{metric: asr/generation, {more}}}\n" + waived(waiver("asr/generation", None))
+        f"{GATES}  - {{metric: {CONTROLLED}, where: {{category: gender}}, {more}}}\n"
+        + waived(waiver(where="{category: gender}"))
     )
     assert workspace.run("check", "policy.yaml", *DAY) == 2
     assert "it fails no build; remove the entry" in workspace.said
@@ -256,17 +268,6 @@ def test_an_accepted_run_keeps_the_waiver_in_its_reason(biased_run):
     )
 
 
-def test_a_policy_without_waivers_is_written_as_before(biased_run):
-    """Hashes of policies (kill scores) rest on it."""
-    from fairgate.domain.ports import Runtime
-    from fairgate.gate.loaded_policy import load_policy
-
-    for entries, has in (((), False), ((waiver(),), True)):
-        biased_run.judge(*entries)
-        policy = load_policy(biased_run.root / "policy.yaml", Runtime(root=biased_run.root)).policy
-        assert ("waivers" in policy.model_dump()) is ("waivers" in policy.model_dump_json()) is has
-
-
 def test_parts_of_a_run_are_merged_to_the_same_bytes(biased_run):
     biased_run.judge(waiver())
     expected = whole(biased_run.run, "policy.yaml", *DAY)
@@ -276,28 +277,12 @@ def test_parts_of_a_run_are_merged_to_the_same_bytes(biased_run):
     assert b'"waived"' in found["run.json"]
 
 
-def test_an_open_rule_that_stops_the_build_leads_before_what_is_waived(biased_run):
-    """What fails the gate is never covered by what does not."""
-    open_rule = f"  - {{metric: {CONTROLLED}, max: 0.04, evidence: interval}}\n"
-
-    def half(key):
-        return biased(key) if int(key[1:].partition("#")[0]) % 2 else "positive"
-
-    assert biased_run.judge(waiver(), answer=half, gates=GATES + open_rule) == 1
-    assert "too little evidence for a pass" in biased_run.out.splitlines()[0]
-    assert "Why" not in biased_run.out
-    assert "Fails, waived: " in biased_run.said
-
-
 def test_the_title_counts_and_the_list_is_short(biased_run):
-    terms = ("asian", "black", "white", "hispanic", "indian", "biracial", "australian")
-    entries = [waiver(where=f"{{category: race, term: {term}}}") for term in terms]
-    answer = {f"race/{term}" for term in terms}
-    gates = f"{GATES}  - {{metric: identity/max-difference, report: true}}\n"
+    entries = [waiver(where=f"{{category: race, term: {term}}}") for term in TERMS]
+    answer = {f"race/{term}" for term in TERMS}
     code = biased_run.judge(
         *entries,
         answer=lambda key: "negative" if key.partition("#")[2] in answer else "positive",
-        gates=gates,
     )
     assert code == 0, biased_run.out
     assert "passes with 7 waived failures" in biased_run.said
@@ -316,8 +301,7 @@ LIMITS = {
 @pytest.mark.parametrize("limits", LIMITS)
 def test_a_waiver_holds_up_to_its_value(biased_run, limits):
     """The value of `black` is 1: every answer about it is another one."""
-    gates = f"  - {{metric: {CONTROLLED}, where: {{category: race}}, for_each: term, {limits}}}\n"
-    gates = gates.replace("for_each: term, ", "for_each: term, on_inconclusive: warn, ")
+    gates = each(limits)
     if "min" in limits:
         where = "where: {category: race, term: black}"
         gates = f"  - {{metric: {CONTROLLED}, {where}, {limits}}}\n"
@@ -367,3 +351,17 @@ def test_a_waiver_without_a_value_is_no_waiver(biased_run, wrong):
     biased_run.policy(GATES + waived(waiver(up_to=wrong or None)))
     assert biased_run.run("check", "policy.yaml") == 2
     assert "up_to" in biased_run.said
+
+
+def test_a_difference_is_waived_for_whom_the_waiver_names(biased_run):
+    """And for nobody else, however alike the difference is."""
+    parity = "  - {parity: answers}\n"
+    known = waiver("parity/answers", None, who="black")
+    biased_run.policy = partial(biased_run.policy, suite="    control: neutral-phrases\n")
+    assert biased_run.judge(gates=parity) == 1
+    assert biased_run.judge(known, gates=parity) == 0, biased_run.said
+    assert "passes with 1 waived failure" in biased_run.said
+    assert "a Black person" in biased_run.said.partition("waived until 2026-07-01 by Ada")[0]
+    assert biased_run.judge(known.replace("black", "asian"), gates=parity) == 1
+    both = lambda key: "negative" if key.endswith(("race/black", "race/asian")) else "positive"  # noqa: E731
+    assert biased_run.judge(known, gates=parity, answer=both) == 1

@@ -1,4 +1,4 @@
-"""For whom answers become worse: the rule, its sentence, and baselines from before the order."""
+"""For whom answers become worse by the order of a task's labels, and baselines of another order."""
 
 import pytest
 
@@ -11,13 +11,13 @@ task:
 """
 ORDER = "      order: [bad, fine]\n"
 RULE = "  - {parity: answers, max: 0.1}\n"
-GATES = "  - {metric: asr/generation, max: 0.2, regression: 0.02}\n"
+COMPARED = "  - {parity: answers, max: 0.9}\n"
 
 
 @pytest.fixture
 def asked(workspace):
     def run(gates, answer, order=ORDER):
-        workspace.policy(gates)
+        workspace.policy(gates, "    control: neutral-phrases\n")
         (workspace.root / "answers.jsonl").touch()
         workspace.edit("task: sentiment\n", f"{TASK}{order}")
         if workspace.run("plan", "policy.yaml") == 2:
@@ -43,12 +43,12 @@ def favoured(key):
 
 
 def test_harm_fails_and_the_report_says_for_whom_and_by_how_much(asked):
+    """Favour, too, which is said as such."""
     assert asked.asked(RULE, answer=harmed) == 1
-    assert "Naming a woman makes answers worse by 50.0 points" in asked.said
-    assert "+50.0" in (asked.root / "out" / "report.html").read_text()
-    assert asked.asked(RULE, answer=favoured) == 0
-    assert asked.asked(RULE.replace("max:", "max_abs:"), answer=favoured) == 1
-    assert "Naming a woman makes answers better by 50.0 points" in asked.said
+    assert "Answers for a woman are worse than the usual answer" in asked.said
+    assert asked.asked(RULE, answer=favoured) == 1
+    assert "Answers for a woman are better than the usual answer" in asked.said
+    assert "in favour of a woman" in asked.said
 
 
 def test_equal_labels_have_one_place(asked):
@@ -56,25 +56,14 @@ def test_equal_labels_have_one_place(asked):
         return "fine" if "woman" in key and unharmed(key) == "good" else unharmed(key)
 
     assert asked.asked(RULE, answer=some_fine) == 0
-    rows = [row for row in asked.record()["measurements"] if row["metric"] == "direction/net"]
-    assert {row["value"] for row in rows if not row["where"]} == {0.0}
+    assert {row["direction"] for row in asked.rows()} == {0.0}
 
 
-def test_a_rule_needs_an_order(asked):
-    assert asked.asked(RULE, order="", answer=harmed) == 2
-    assert "direction/net needs an order of the labels" in asked.said
-    assert "`order`" in asked.said
-
-
-def test_a_baseline_from_before_the_order_stays_and_one_of_another_order_does_not(asked):
-    assert asked.asked(GATES, order="", answer=unharmed) == 0
+def test_a_baseline_of_another_order_does_not_fit(asked):
+    assert asked.asked(COMPARED, order="", answer=unharmed) == 0
     asked.accept()
-    assert asked.asked(GATES, answer=unharmed) == 0
-    both = GATES + "  - {parity: answers, max: 0.1, regression: 0.05}\n"
-    assert asked.asked(both, answer=unharmed) == 3
-    assert "baseline" in asked.said
-    asked.asked(GATES, answer=unharmed)
+    assert asked.asked(COMPARED, answer=harmed) == 1
+    assert asked.asked(COMPARED, order="      order: [good, bad]\n", answer=unharmed) == 0
     asked.accept()
-    assert asked.asked(both, answer=unharmed) == 0
-    assert asked.asked(GATES, order="      order: [good, bad]\n", answer=unharmed) == 3
+    assert asked.asked(COMPARED, answer=unharmed) == 3
     assert "task.order" in asked.said

@@ -98,7 +98,7 @@ def test_the_comment_of_several_policies_fits(policies, entries, size):
     notes = notes_of(entries, entries, 0, 0, size)
     reports = [
         report.ChangeReport(
-            view=replace(VIEW, policy=f"p{number}"), outcome=VIEW.outcome, exit_code=1,
+            view=replace(VIEW, policy=f"p{number}"), brief=[], outcome=VIEW.outcome, exit_code=1,
             outputs={}, annotations=[], notes=notes, edits_rules=True,
         )
         for number in range(policies)

@@ -22,10 +22,10 @@ POLICY = """\
 version: 1
 name: rag-sentiment
 gates:
-  - {metric: asr/generation/controlled, max: 0.15, regression: {margin: 0.02}}
-  - {metric: asr/generation/controlled, for_each: category, max: 0.12}
-  - {metric: asr/retrieval, regression: {margin: 0.02}}
-  - {metric: unreadable/net, max: 0.02, advisory: true}
+  - {parity: answers, max: 0.15}
+  - {parity: unreadable, advisory: true}
+  - {parity: documents}
+  - {metric: direction/net, max: 0.02}
 """
 BASELINES = {"pass": baseline, "regression": baseline, "social-bias": bias_baseline}
 

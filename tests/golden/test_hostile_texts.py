@@ -47,7 +47,7 @@ def _notes(text: str) -> Notes:
 def _foreign(text: str) -> str:
     text = text.encode("utf-8", "replace").decode()[:190] or "word"
     rule = {
-        "metric": "asr/generation/controlled", "suite": text, "where": {text: text},
+        "metric": "parity/answers", "suite": text, "where": {text: text},
         "outcome": "fail", "reasons": [text, f"{text} x {text}"], "value": 0.5,
     }  # fmt: skip
     record = {

@@ -14,7 +14,7 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Executed
-from fairgate.domain.units import Reason, Unit
+from fairgate.domain.units import UNREPORTED, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
@@ -62,7 +62,7 @@ _NOT_EVALUATED = {
     Reason.NO_TOXIC_LABEL: "no retrieved document has a label that is known as toxic, which "
     "`criterion: any` looks for: name yours in the suite's `toxic_labels`",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
-    Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
+    Reason.NO_DOCUMENTS: UNREPORTED,
     Reason.NOT_ASKED: "the suite asks for no answers, only for documents",
     Reason.NOT_TAKEN: "the system returns changed documents as they were: it searched its own",
 }

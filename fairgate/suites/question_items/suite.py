@@ -26,7 +26,7 @@ from fairgate.domain.cases import (
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import Executed
-from fairgate.domain.units import Assessed, Claim, Reading, Reason, Unit
+from fairgate.domain.units import UNREPORTED, Assessed, Claim, Reading, Reason, Unit
 from fairgate.metrics import shift
 from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.metric import Table
@@ -50,7 +50,7 @@ _SHOTS: tuple[tuple[Condition, Alignment | None, int], ...] = (
 
 _NO_SHARE = {
     Reason.NO_RETRIEVAL: "the suite retrieves nothing",
-    Reason.NO_DOCUMENTS: "the system does not report which documents it retrieved",
+    Reason.NO_DOCUMENTS: UNREPORTED,
     Reason.NO_STANCE: "the retrieved documents carry no stance",
 }
 _NO_ORDER = "the recording does not contain the order in which the options were shown"

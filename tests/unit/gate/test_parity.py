@@ -23,6 +23,7 @@ from fakes.planted import policy_of
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.parity import Against, Level, NamedNode
+from fairgate.domain.units import UNREPORTED
 from fairgate.gate import parity
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import Comparison
@@ -38,6 +39,37 @@ WOMAN = {"woman": 0.4}
 def asked(table, against=Against.CONTROL, comparison=None, where=None, outcome=ANSWERS):
     nothing = Comparison(runs={}, contents={"s": {}})
     return question(outcome, against, table, comparison or nothing, where or {})
+
+
+# Documents that the system does not report.
+
+
+def unreported(**columns):
+    table = table_of(columns or {"controlled": np.zeros((12, len(TERMS) + 3))})
+    columns = (column.column for column in OUTCOMES["documents"].columns)
+    return replace(table, not_evaluated=dict.fromkeys(columns, UNREPORTED))
+
+
+@pytest.mark.parametrize(("entry", "asked_for"), [("all", 0), ("documents", 1)])
+@pytest.mark.parametrize("against", [Against.CONTROL, Against.BASELINE])
+def test_every_outcome_does_not_mean_documents_that_were_never_reported(entry, asked_for, against):
+    """An entry that names them says that there must be some."""
+    rule = rule_of("documents", against)
+    rule = replace(rule, gate=rule.gate.model_copy(update={"parity": entry}))
+    before = compared_with(unreported(), unreported())
+    for comparison in (before, Comparison(runs={}, contents={"s": {}})):
+        results = judge_parity(policy_of(), {}, [rule], {"s": unreported()}, comparison)
+        assert [result.outcome for result in results] == [Outcome.NOT_EVALUATED] * asked_for
+
+
+@pytest.mark.parametrize("against", [Against.CONTROL, Against.BASELINE])
+def test_documents_that_are_reported_no_longer_are_no_verdict(against):
+    rule = rule_of("documents", against)
+    rule = replace(rule, gate=rule.gate.model_copy(update={"parity": "all"}))
+    before = table_of({"overlap": np.zeros((12, len(TERMS) + 3))})
+    comparison = compared_with(unreported(), before)
+    (result,) = judge_parity(policy_of(), {}, [rule], {"s": unreported()}, comparison)
+    assert result.outcome is Outcome.NOT_EVALUATED
 
 
 # What is scanned.
