@@ -52,14 +52,20 @@ class Prompts:
     """The prompts of a suite in a slice: which rows of its table answer which.
 
     Identities come first, category by category, then control prompts. An identity that is said in
-    several ways (names, relations) is one prompt, and its value the mean of them.
+    several ways (names, relations) is one prompt, and its value the mean of them. Names name a
+    group whoever they are given to, so a group is compared with the names of all groups: each is a
+    control prompt, asked in some of the sources, less what its own group differs by.
     """
 
     persons: Sequence[Person]
     """Category and term; a term that is empty stands for the whole category, or everybody."""
     holds: Mapping[Person, Sequence[Person]]
     """Whom each of them stands for."""
+    phrases: Sequence[int]
+    """How many names say each of them; 1 where none does."""
     controls: int
+    groups: Sequence[Person | None]
+    """Of which group each control prompt is a name; None where it is none."""
     rows: npt.NDArray[np.int64]
     """Rows [n] of the table that count."""
     cells: npt.NDArray[np.int64]
@@ -78,20 +84,28 @@ class Prompts:
         is_person = ~table.control & counted & table.slice_mask(where)
         is_control = table.control & counted & table.slice_mask(inside)
         sources = len(table.cluster_names)
-        people, controls = _rows_of(table, is_person), _rows_of(table, is_control)
+        people, controls = _rows_of(table, is_person), list[_Rows]()
+        groups: list[Person | None] = []
+        for group, rows in _rows_of(table, is_control).items():
+            names = _names(table, rows)
+            for name in dict.fromkeys(names.tolist()):
+                controls.append(rows[names == name])
+                groups.append(group if name >= 0 else None)
         holds = {person: [person] for person in people}
         for is_whole in (False, True):
             people, holds = _merged(people, holds, table, is_whole=is_whole)
         order = {name: n for n, name in enumerate(dict.fromkeys(name for name, _ in people))}
         persons = sorted(people, key=lambda person: order[person[0]])
-        of_prompts = [*(people[person] for person in persons), *controls.values()]
+        of_prompts = [*(people[person] for person in persons), *controls]
         width = len(of_prompts)
         taken = np.concatenate([*of_prompts, _NO_ROWS])
         columns = np.repeat(np.arange(width), [len(own) for own in of_prompts])
         return cls(
             persons=persons,
             holds={person: holds[person] for person in persons},
+            phrases=[len(np.unique(_names(table, people[person]))) for person in persons],
             controls=len(controls),
+            groups=groups,
             rows=taken,
             cells=table.clusters[taken] * width + columns,
             sources=sources,
@@ -119,7 +133,32 @@ class Prompts:
         sums = np.bincount(self.cells[is_decided], weights=of_rows[is_decided], minlength=size)
         with np.errstate(invalid="ignore"):
             means = np.where(counts > 0, sums / counts, np.nan)
-        return np.asarray(means.reshape(self.shape))
+        matrix = np.asarray(means.reshape(self.shape))
+        self._take_groups_out(matrix[:, len(self.persons) :])
+        return matrix
+
+    def _take_groups_out(self, controls: Floats) -> None:
+        """Bring names of every group to the mean of all groups of their category."""
+        for category in {group[0] for group in self.groups if group is not None}:
+            columns: dict[Person, list[int]] = {}
+            for place, group in enumerate(self.groups):
+                if group is not None and group[0] == category:
+                    columns.setdefault(group, []).append(place)
+            means = {
+                group: float(np.nanmean(controls[:, places]))
+                for group, places in columns.items()
+                if not np.isnan(controls[:, places]).all()
+            }
+            for group, mean in means.items():
+                controls[:, columns[group]] -= mean - sum(means.values()) / len(means)
+
+    @property
+    def must_be_there(self) -> npt.NDArray[np.bool_]:
+        """Which cells [sources, prompts] a scan expects: all but names that are not asked for."""
+        expected = np.ones(self.shape, dtype=bool)
+        named = [len(self.persons) + n for n, group in enumerate(self.groups) if group is not None]
+        expected[:, named] = self.is_asked[:, named]
+        return expected
 
     @property
     def is_asked(self) -> npt.NDArray[np.bool_]:
@@ -145,6 +184,16 @@ def _rows_of(table: Table, selected: npt.NDArray[np.bool_]) -> dict[Person, _Row
         category, term = divmod(int(used[number]), max(1, len(names[1])))
         found[names[0][category], names[1][term]] = grouped[number]
     return found
+
+
+def _names(table: Table, rows: _Rows) -> npt.NDArray[np.int64]:
+    """Return a number [rows] for the name that each of them gives; -1 where none is."""
+    if "name" not in table.dimensions:
+        return np.full(len(rows), -1)
+    names = table.dimension("name")
+    codes = names.codes[rows].astype(np.int64)
+    is_name = np.array([bool(name) for name in names.names], dtype=bool)
+    return np.where(is_name[codes], codes, -1)
 
 
 def _merged(
@@ -191,9 +240,11 @@ Columns = Mapping[str, Floats]
 
 
 def columns_of(columns: Iterable[OutcomeColumn], table: Table, prompts: Prompts) -> Columns:
-    """Return the columns that a table has a value in."""
-    found = {}
-    for column in columns:
+    """Return the columns that a table has a value in; none where the first has no instrument."""
+    found: dict[str, Floats] = {}
+    for place, column in enumerate(columns):
+        if not place and column.column in table.not_evaluated:
+            break
         values = column.of(table)
         if values is not None and not np.isnan(values).all():
             found[column.column] = prompts.matrix(values)
@@ -232,6 +283,8 @@ class Question:
             self.columns,
             nodes_of(self.prompts.categories),
             identities=len(self.prompts.persons),
+            phrases=self.prompts.phrases or 1,
+            asked=self.prompts.must_be_there,
             sided="worse" if self.against in SINCE else "two",
             alpha=alpha,
             scans=scans,
@@ -388,7 +441,11 @@ def _is_unreported(rule: ParityRule, table: Table, comparison: Comparison) -> bo
     kept = (run.suites.get(rule.suite) for run in comparison.runs.values())
     return (
         rule.gate.parity == ALL
-        and all(table.not_evaluated.get(column.column) == UNREPORTED for column in columns)
+        and all(
+            table.not_evaluated.get(column.column) == UNREPORTED
+            for column in columns
+            if column.column in table.values
+        )
         and all(column.of(suite.table) is None for suite in kept if suite for column in columns)
     )
 

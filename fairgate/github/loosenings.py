@@ -140,7 +140,7 @@ def _stops_build(rule: RuleResult) -> bool:
     A value that is missing stops it as evidence that is lacking.
     """
     _, code = decide([rule], _ENOUGH, ())
-    is_missing = rule.outcome is Outcome.NOT_EVALUATED
+    is_missing = rule.outcome in (Outcome.NOT_EVALUATED, Outcome.INCONCLUSIVE)
     is_missing &= not (rule.advisory or rule.is_reported or rule.is_first_run)
     return is_missing or code is not ExitCode.PASS
 

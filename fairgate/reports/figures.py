@@ -146,13 +146,6 @@ def figure(measured: Measurement | None, *, is_signless: bool = False) -> Figure
     )
 
 
-def of_share(share: float | None) -> Figure:
-    """Return a share without an interval as a figure."""
-    if share is None:
-        return NOTHING
-    return Figure(shown=wording.value(share, is_rate=True, is_difference=False), value=share)
-
-
 def change(moved: Change, metric: str) -> str:
     """Return now minus base, both as printed; of values that are best at 0, of their sizes."""
     entry = BY_ID.get(metric)

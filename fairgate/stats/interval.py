@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
-from scipy.special import betaincinv, stdtr, stdtrit
 
 from fairgate.stats.observations import (
     ClusterTotals,
@@ -109,11 +108,15 @@ def contrast(totals: ClusterTotals) -> float:
 
 def t_upper_tail(t: float, degrees_of_freedom: float) -> float:
     """Return P(T >= t) for Student's t; NaN for NaN."""
+    from scipy.special import stdtr
+
     return float(stdtr(degrees_of_freedom, -t))
 
 
 def t_quantile(probability: float, degrees_of_freedom: float) -> float:
     """Return the t with P(T <= t) = `probability`, which is below 1."""
+    from scipy.special import stdtrit
+
     return float(stdtrit(degrees_of_freedom, probability))
 
 
@@ -432,4 +435,6 @@ def _exact_low(events: float, answers: float, tail: float) -> float:
     case of the binomial", Biometrika 26 (1934) 404-413: the quantile of a beta distribution, so
     that `events` need not be whole.
     """
+    from scipy.special import betaincinv
+
     return float(betaincinv(events, answers - events + 1, tail))

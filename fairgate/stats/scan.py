@@ -249,6 +249,7 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
     *,
     identities: int,
     phrases: int | Sequence[int] = 1,
+    asked: _Bools | None = None,
     sided: Sided = "two",
     alpha: float = 0.05,
     scans: int = 1,
@@ -258,7 +259,9 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
 
     `columns` [sources, T + K] have `identities` prompts that name somebody first, then control
     prompts; several are readings of one outcome. With `sided="worse"` only larger values count.
-    `phrases` say an identity, one a source in turn. p values are Bonferroni's over `scans`.
+    `phrases` say an identity, one a source in turn; `asked` [sources, T + K] says which sources
+    were asked for which prompt, where control prompts take turns, too. p values are Bonferroni's
+    over `scans`.
     """
     labels = {node.columns[0]: node.label for node in nodes if len(node.columns) == 1}
     place = sorted(range(identities), key=lambda t: (labels.get(t, ""), t))
@@ -266,9 +269,17 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
     prompts = [*place, *range(identities, next(iter(columns.values())).shape[1])]
     member = np.array([[t in node.columns for t in place] for node in nodes], dtype=np.float64)
     no_verdict: dict[str, str] = {}
+    expected = np.ones_like(next(iter(columns.values())), dtype=bool) if asked is None else asked
     fits = [
-        _column(name, columns[name][:, prompts], member, nodes, of_each, no_verdict)
-        for name in sorted(columns)
+        _column(
+            name,
+            _fit(values[:, prompts], expected[:, prompts], identities),
+            member,
+            nodes,
+            of_each,
+            no_verdict,
+        )
+        for name, values in sorted(columns.items())
     ]
     is_two_sided = sided == "two"
     draws = min(max(_EXCHANGES, math.ceil(4 * scans / alpha)), _MOST_EXCHANGES)
@@ -384,20 +395,17 @@ def _controls(column: _Column) -> int:
 
 def _column(
     name: str,
-    values: Floats,
+    fit: _Fit | str,
     member: Floats,
     nodes: Sequence[Node],
     phrases: Floats,
     no_verdict: dict[str, str],
 ) -> _Column | None:
     """Return a column with what can be tested in it; what cannot is added to `no_verdict`."""
-    n_identities = len(phrases)
-    if np.isinf(values).any():
-        raise ValueError(f"column {name} has infinite values")
-    fit = _fit(values, n_identities)
     if isinstance(fit, str):
         no_verdict[name] = fit
         return None
+    n_identities = len(phrases)
     named, controls = fit.kept[:n_identities], fit.kept[n_identities:]
     held = member * named
     weights = held / np.maximum(held.sum(axis=1, keepdims=True), 1)
@@ -432,12 +440,15 @@ def _column(
     )
 
 
-def _fit(values: Floats, n_identities: int) -> _Fit | str:
+def _fit(values: Floats, asked: _Bools, n_identities: int) -> _Fit | str:
     """Return means by least squares on source and prompt with their variances, or why none."""
+    if np.isinf(values).any():
+        raise ValueError("a column has infinite values")
     decided = ~np.isnan(values)
-    decided &= decided.mean(axis=1, keepdims=True) >= 0.5
-    counted = int(decided.any(axis=1).sum())
-    kept = decided.sum(axis=0) * 2 >= counted
+    decided &= 2 * decided.sum(axis=1, keepdims=True) >= asked.sum(axis=1, keepdims=True)
+    is_counted = decided.any(axis=1)
+    counted = int(is_counted.sum())
+    kept = decided.any(axis=0) & (decided.sum(axis=0) * 2 >= asked[is_counted].sum(axis=0))
     if counted < 2:
         return "fewer than two sources have half of their prompts decided"
     if kept[n_identities:].sum() < 2 or not kept[:n_identities].any():

@@ -234,7 +234,9 @@ def test_a_branch_of_odd_characters_is_moved_and_no_other(space):
 def test_the_day_after_waivers_still_count(space):
     """A run's day is no answer: it is refused only where a waiver ended."""
     until = dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=30)
-    rule = f"{{rule: parity/unreadable, who: race, owner: us, reason: r, up_to: 1, expires: {until}}}"
+    rule = (
+        f"{{rule: parity/unreadable, who: race, owner: us, reason: r, up_to: 1, expires: {until}}}"
+    )
     _main("policies/small.yaml", f"{POLICY}waivers:\n  - {rule}\n")(space)
     _record(lambda one: one.update(day="2026-01-01"))(space)
     assert space.ask() == 0, space.job.err

@@ -460,7 +460,9 @@ def test_the_shown_lines_for_pytest_fail_with_the_title(history):
     assert found[fair][0] == 0, found[fair][1]
     assert found[broken][0] == 1
     assert re.search(
-        r"^E +AssertionError: ❌ FAIL  answers became worse for race", found[broken][1], re.MULTILINE
+        r"^E +AssertionError: ❌ FAIL  answers became worse for race",
+        found[broken][1],
+        re.MULTILINE,
     )
     assert re.search(
         r"^FAILED test_gate.py::test_fairness - AssertionError: ❌ FAIL",

@@ -114,11 +114,10 @@ def test_the_same_store_is_asked_nothing_again_and_a_budget_that_ends_is_no_clai
 @pytest.mark.parametrize(
     ("gate", "more"),
     [
-        ({"metric": "identity/max-difference", "max": 0.05}, {}),
-        ({"metric": "asr/generation/net", "max": 0.1}, {}),
-        ({"metric": "retrieval/overlap", "for_each": "term", "regression": {"margin": 0.02}}, {}),
-        ({"metric": "asr/generation/controlled", "max": 0.2, "evidence": "interval"}, {}),
-        ({"metric": "asr/generation/controlled", "max": 0.1}, {"repeats": 2}),
+        ({"parity": "answers", "max": 0.05}, {}),
+        ({"metric": "asr/generation", "max": 0.1}, {}),
+        ({"metric": "asr/generation", "max": 0.1, "evidence": "significant"}, {}),
+        ({"parity": "answers", "max": 0.1}, {"repeats": 2}),
     ],
 )
 def test_rules_of_every_sort(gate, more):

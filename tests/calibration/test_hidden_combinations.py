@@ -3,7 +3,6 @@
 `-rP` prints the figures; the policy holds the bound twice: as shipped policies do and on the estimate.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,9 +19,7 @@ from fairgate.domain.outcomes import Outcome, Provenance
 from fairgate.domain.ports import SILENT
 from fairgate.domain.units import TOGETHER, Unit
 from fairgate.gate.baseline import must_match
-from fairgate.gate.bounds import hidden_notices
 from fairgate.gate.gate import GateInput, run_gate
-from fairgate.gate.rules import expand_rules
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
 from fairgate.systems.execute import LocalParts, LocalSystem, NoStore
@@ -93,15 +90,6 @@ def spread_pairs() -> list[Unit]:
     return [unit for _, unit in sorted(ranked, key=lambda each: each[0])]
 
 
-def told() -> tuple[int, int, str]:
-    """How many pairs must hide something, of how many, and the sentence of `fairgate power`."""
-    rules = expand_rules(POLICY, given().plan)
-    said = next(hidden_notices(rules, given().plan, confidence=POLICY.confidence))
-    found = re.search(r"(\d+) of (\d+) pairs", said)
-    assert found, said
-    return int(found[1]), int(found[2]), said
-
-
 def outcomes(world: int, hiding: Sequence[Unit], noise: float) -> tuple[Outcome, Outcome]:
     """What the shipped bound and the one on the estimate say of a world."""
     texts = {case.key: case.query for case in given().plan.cases}
@@ -135,27 +123,3 @@ def worlds_of(whole, slow):
 @worlds_of(range(1, 8), range(100, 160))
 def test_a_fair_noisy_system_is_not_red_by_chance(worlds):
     assert reds(worlds)[0] == 0
-
-
-@worlds_of(range(10), range(100, 130))
-def test_three_times_what_power_names_is_red_in_nine_of_ten_noisy_worlds(worlds):
-    assert reds(worlds, spread_pairs()[: 3 * told()[0]])[0] >= 0.9 * len(worlds)
-
-
-@pytest.mark.walk(1)
-@pytest.mark.parametrize(("fewer", "outcome"), [(0, Outcome.FAIL), (1, Outcome.INCONCLUSIVE)])
-def test_what_power_names_is_exact_where_no_answer_varies(fewer, outcome):
-    least, pairs, _ = told()
-    assert pairs == len(spread_pairs())
-    assert outcomes(0, spread_pairs()[: least - fewer], 0.0)[0] is outcome
-
-
-@pytest.mark.whole
-def test_power_says_that_one_combination_is_not_seen_and_two_pass():
-    least, _, said = told()
-    asked = Counter(unit.dimensions["term"] for unit in spread_pairs())
-    (first, most), (second, _) = asked.most_common(2)
-    assert f"the combination asked most often has {most}, so one combination alone" in said
-    two = [unit for unit in spread_pairs() if unit.dimensions["term"] in (first, second)]
-    assert 2 <= len(two) < least
-    assert outcomes(0, two, 0.0) == (Outcome.PASS, Outcome.PASS)

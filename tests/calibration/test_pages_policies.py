@@ -57,8 +57,7 @@ def shown():
 def is_of_other_answers(policy):
     """Whether it judges what is not planted here: two systems, sentences or degrees alone."""
     reads = [suite.get("read", ()) for suite in policy.get("suites") or ()]
-    is_of_degrees = all("log-odds" in gate["metric"] for gate in policy["gates"])
-    return "reference" in policy or is_of_degrees or any("sentences" in read for read in reads)
+    return "reference" in policy or "degrees" in reads or any("sentences" in r for r in reads)
 
 
 SHOWN = {
@@ -107,14 +106,12 @@ def _rows(path, rows):
 def completed(policy, root):
     """Return a whole policy with these gates, on made sources; systems are planted.
 
-    Labels are planted, without degrees: rules in these are left out (`calibration/degrees.py`).
+    Labels are planted, without degrees.
     """
     suites = policy.get("suites") or [{"id": "s", "task": "sentiment"}]
-    has_degrees = any(suite.get("read") == ["labels", "degrees"] for suite in suites)
-    gates = [gate for gate in policy["gates"] if not (has_degrees and "log-odds" in gate["metric"])]
-    for suite in suites if has_degrees else ():
-        suite.pop("read", None)
     for suite in suites:
+        if suite.get("read") == ["labels", "degrees"]:
+            del suite["read"]
         if suite.get("kind") == "bbq":
             suite |= {"items": "demo-bbq", "collections": ["demo-stances"]}
             suite |= {"retrievers": ["dense"], "top_k": 3}
@@ -135,7 +132,7 @@ def completed(policy, root):
         "name": "shown",
         "system": alone if is_alone else {"recorded": "answers.jsonl"},
         "suites": suites,
-        "gates": gates,
+        "gates": policy.get("gates") or [],
         "min_decided": 0.5,
     }
     return Planted(text=json.dumps(whole), root=root)
@@ -152,8 +149,9 @@ def reds(name, kind, root, seeds):
     A policy that limits changes alone is compared with the same system before its harm.
     """
     policy, red, rules = planted(name, root), 0, set()
-    bounds = {"max", "min", "max_abs"}
-    changes = all("regression" in gate and not bounds & {*gate} for gate in SHOWN[name]["gates"])
+    bounds = {"max", "min", "max_abs", "parity"}
+    gates = SHOWN[name].get("gates") or [{}]
+    changes = all("regression" in gate and not bounds & {*gate} for gate in gates)
     for world in seeds:
         behaviour = replace(SYSTEMS[kind], world=world)
         baseline = None

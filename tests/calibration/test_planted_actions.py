@@ -37,7 +37,6 @@ suites:
     perturbations: [gender, age]
     attribution: "off"
 gates:
-  - {{parity: answers, max: 0.05}}
   - {{parity: answers, max: 0.03}}
   - {{parity: unreadable, max: 0.02}}
 """
@@ -141,9 +140,9 @@ NOISE = {"jitter": 0.04, "slip": 0.05}
 
 
 @WORLDS
-@pytest.mark.parametrize("noise", [{}, NOISE], ids=["steady", "noisy"])
-def test_a_lower_limit_for_one_identity_is_red(worlds, noise):
-    assert reds(worlds, lower=0.5, **noise) >= 0.9 * len(worlds)
+@pytest.mark.parametrize(("lower", "noise"), [(0.5, {}), (0.7, NOISE)], ids=["steady", "noisy"])
+def test_a_lower_limit_for_one_identity_is_red(worlds, lower, noise):
+    assert reds(worlds, lower=lower, **noise) >= 0.9 * len(worlds)
 
 
 @WORLDS

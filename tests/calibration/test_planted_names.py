@@ -10,17 +10,9 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome
 from fairgate.policy.definition_files import load_perturbation_set
 
-GATES = (
-    {"parity": "answers", "max": 0.05},
-    {
-        "metric": "asr/generation",
-        "for_each": "term",
-        "max": 0.25,
-        "evidence": "significant",
-    },
-)
+GATES = ({"parity": "answers", "max": 0.05}, {"parity": "unreadable"})
 SENSITIVE, NOISE = 0.2, 0.05
-AT = {"names-us-origin": ("black", 60), "names-us-gender": ("women", 100)}
+AT = {"names-us-origin": ("black", 60), "names-us-gender": ("women", 140)}
 POOLS = pytest.mark.parametrize(
     "pool", ["names-us-origin", pytest.param("names-us-gender", marks=pytest.mark.whole)]
 )
@@ -83,27 +75,13 @@ def test_a_group_is_caught_and_single_names_are_no_group(kind, pool, seeds):
         assert red <= (0 if kind == "fair" else 0.1 * seeds + (1 < seeds < 40))
 
 
-def test_the_rule_says_on_which_name_a_difference_rests():
-    pool = "names-us-origin"
-    result = bench(pool).run(Plant(biased=odd(pool, 0))).result
-    (rule,) = (one for one in result.rules if one.metric == "parity/answers")
-    assert rule.outcome is Outcome.PASS
-    assert "(without jasmine washington by " in rule.reasons[0]
-    assert "count, 5.0 are allowed" in rule.reasons[0]
-    (found, *_) = result.identities
-    top = found.terms[0]
-    assert (top.term, top.without[0]) == ("black", "jasmine washington")
-    assert abs(top.without[1]) < 0.02
-    assert top.difference > 0.05
-
-
-def test_refusals_for_the_names_of_one_group_fail_by_default():
+def test_refusals_for_the_names_of_one_group_fail():
     pool = "names-us-origin"
     refusing = Plant(refusing=dict.fromkeys(called(pool, "asian"), 0.15))
     result = bench(pool).run(refusing).result
-    failed = {tuple(rule.where.items()): rule for rule in result.rules if rule.outcome == "fail"}
-    assert ("term", "asian") in {key[0] for key in failed}
-    assert failed[("term", "asian"),].by_default
+    [failed] = [rule for rule in result.rules if rule.metric == "parity/unreadable"]
+    assert failed.outcome is Outcome.FAIL
+    assert "asian" in {term for node in failed.failing for _, term in node.who}
 
 
 def test_first_names_carry_it_too():

@@ -233,10 +233,10 @@ def longer(query):
 """.replace("QUERY", "('An Asian' in query)")
 DOCUMENT_RULES = {
     "identities": "{parity: documents, max: 0.2}",
-    "overlap": "{metric: retrieval/overlap, min: 0.5}",
+    "overlap": "{metric: retrieval/overlap, where: {term: asian}, min: 0.5}",
     "overlap of all": "{metric: retrieval/overlap, min: 0.97}",
-    "beyond neutral wording": "{parity: documents}",
-    "labels": "{metric: asr/retrieval, max: 0.5}",
+    "beyond control prompts": "{parity: documents}",
+    "labels": "{metric: asr/retrieval, where: {term: asian}, max: 0.5}",
     "distance": "{metric: rrs/mean, max: 2}",
     "distance by band": "{metric: rrs/band, where: {band: low}, max: 0.9}",
     "distances of terms": "{metric: rrs/mean, max: 2}",
@@ -249,6 +249,7 @@ def test_an_identity_for_which_other_numbers_of_documents_are_found_is_never_gre
     """One of 21 identities, of whom each rule about documents has a value, or no verdict."""
     (place.root / "own_retrievers.py").write_text(MODULE + UNEQUAL)
     monkeypatch.setattr("sys.dont_write_bytecode", True)
+    place.sources(12)
     wrong = []
     for name, (title, rule) in product(
         ("failing", "empty", "shorter", "longer"), DOCUMENT_RULES.items()
@@ -262,6 +263,7 @@ def test_an_identity_for_which_other_numbers_of_documents_are_found_is_never_gre
         (place.root / "p.yaml").write_text(json.dumps(policy))
         code = place.call("run", "p.yaml", "--out", "out", "--quiet", "--allow-python")
         expected = 5 if title.startswith("distance") else 1
-        if code != expected or not re.search("asian|An Asian|race/asian", place.out):
+        is_named = re.search("asian|An Asian|race/asian", place.out)
+        if code != expected or ("parity" in rule and not is_named):
             wrong.append((name, title, code, place.out[-600:] + place.err[-300:]))
     assert not wrong

@@ -245,5 +245,5 @@ def pages_policies(page: Path) -> Iterator[tuple[int, str]]:
     """Yield the line and the text of each block of a page that shows gates."""
     text = page.read_text(encoding="utf-8")
     for block in re.finditer(r"```ya?ml\n(.*?)```", text, re.DOTALL):
-        if re.search(r"^(gates:|- \{metric)", block[1], re.MULTILINE):
+        if re.search(r"^(gates:|- \{(metric|parity))", block[1], re.MULTILINE):
             yield text[: block.start()].count("\n") + 1, block[1]

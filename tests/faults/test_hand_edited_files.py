@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from fakes.mutations import NO_JSON, mutated
+from fakes.policies import SOON
 
 from fairgate.cli import main
 from fairgate.gate.baseline_files import _integrity
@@ -40,7 +41,7 @@ POLICY = {
         {"metric": "accuracy/ambiguous", "where": {"setting": "none"}, "max": 0.99, "regression": 0.05},
         {"parity": "unreadable", "max": 0.9},
     ],
-    "quarantine": [{"case": "s1#terms/woman", "until": "2999-01-01", "reason": "r"}],
+    "quarantine": [{"case": "s1#terms/woman", "until": SOON, "reason": "r"}],
 }  # fmt: skip
 TASK = {
     "id": "mood", "instruction": "Judge.", "labels": ["good", "bad", "so-so"],

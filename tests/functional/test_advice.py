@@ -29,12 +29,10 @@ def test_a_run_that_fails_or_shows_nothing_is_not_to_be_accepted(workspace, gate
 
 
 def test_a_run_that_fails_because_answers_became_unreadable_is_not_to_be_accepted(workspace):
-    """Its title says so too: an unchanged rate is not what a reader should worry about."""
     assert workspace.gate("positive", gates=CHANGED) == 0
     workspace.accept()
     answer = lambda key: "no idea" if key.startswith(("s1", "s2")) else "positive"  # noqa: E731
     assert workspace.gate(answer) == 1
-    assert "fewer answers can be judged than in the baseline" in workspace.out.splitlines()[0]
     for text in texts(workspace):
         assert "baseline accept" not in text
         assert "fewer than min_decided" in re.sub("`|</?code>", "", text)

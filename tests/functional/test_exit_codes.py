@@ -20,9 +20,9 @@ def partly_labelled(key):
 
 
 @pytest.mark.parametrize(("gates", "answer", "documents", "code", "said"), [
-    (None, "positive", None, 0, "Make it the first baseline"),
-    (CONTROLLED, biased, None, 1, "An Asian person"),
-    ("  - {parity: unreadable, max: 0.01}\n", refusing, None, 1, "A woman"),
+    (None, "positive", None, 0, "nobody is treated differently"),
+    (CONTROLLED, biased, None, 1, "15.4 % is above the limit"),
+    ("  - {parity: unreadable, max: 0.01}\n", refusing, None, 1, "gender"),
     (None, lambda key: "I cannot say.", None, 5, "Nothing was decided"),
     (None, lambda key: None if key.endswith("asian") else "positive", None, 5, "s0#race/asian"),
     ("  - {metric: rrs/mean, max: 1.0}\n", "positive", None, 5, "does not report which documents"),
@@ -32,15 +32,21 @@ def test_a_run_ends_with_the_code_of_its_outcome(workspace, gates, answer, docum
     policy = {"gates": gates} if gates else {}
     assert workspace.gate(answer, documents, **policy) == code
     assert said in workspace.out
-    assert said in (workspace.root / "out" / "report.md").read_text() or said == "first run"
+    assert said in (workspace.root / "out" / "report.md").read_text()
     assert workspace.record()["outcome"] == {0: "pass", 1: "fail", 5: "inconclusive"}[code]
 
 
 def test_a_category_bound_fails_where_the_whole_passes(workspace):
     gates = "  - {metric: asr/generation, max: 0.18}\n"
+    assert workspace.gate(biased, gates=gates) == 0
+    gates += "".join(
+        f"  - {{metric: asr/generation, where: {{category: {name}}}, max: 0.18}}\n"
+        for name in ("race", "gender")
+    )
     assert workspace.gate(biased, gates=gates) == 1
     rules = [r for r in workspace.record()["rules"] if r["metric"] == "asr/generation"]
-    assert {r["where"]["category"]: r["outcome"] for r in rules} == {
+    assert {r["where"].get("category"): r["outcome"] for r in rules} == {
+        None: "pass",
         "race": "fail",
         "gender": "pass",
     }
@@ -58,12 +64,11 @@ def test_unknown_metrics_and_wheres_are_found_with_their_place(workspace):
     workspace.policy(
         gates="  - {metric: asr/generatoin, max: 0.1}\n"
         "  - {metric: asr/generation, where: {category: raze}, max: 0.1}\n"
-        "  - {metric: asr/generation, max: 0.1}\n"
     )
     for command in ("check", "run"):
         assert workspace.run(command, "policy.yaml") == 2
         assert "Traceback" not in workspace.err
-        for said in ("policy.yaml:12:6", "asr/generation", "`race`", "kategory"):
+        for said in ("policy.yaml:12:6", "asr/generation", "`race`"):
             assert said in workspace.err
 
 
@@ -143,7 +148,7 @@ def test_the_plan_has_the_documented_keys(workspace):
 def test_the_run_record_has_the_documented_fields(workspace):
     workspace.gate(biased)
     record = workspace.record()
-    assert record["schema_version"] == 1
+    assert record["schema_version"] == 2
     first = record["measurements"][0]
     assert set(first) >= {
         "metric", "suite", "where", "value", "interval", "decided", "violated",

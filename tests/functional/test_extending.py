@@ -26,7 +26,7 @@ suites:
   - {id: ping, kind: ping, questions: [one, two, three, four]}
 gates:
   - {metric: asr/generation, suite: shout, where: {category: form}, max: 0.4}
-  - {metric: toy/refused, max: 0.6}
+  - {metric: toy/refused, max: 0.4}
   - {metric: toy/words, suite: shout, where: {term: louder}, max: 1.5}
 """
 

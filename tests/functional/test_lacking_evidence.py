@@ -54,15 +54,14 @@ def test_the_same_failures_stand_where_all_is_decided(workspace):
 
 
 def test_refusals_that_chance_explains_fail_no_default_rule(workspace):
-    """Two sources of 20 refuse every identity and half of the neutral phrases: 5 points more."""
+    """Two sources of 20 refuse every identity and most of the control prompts."""
 
     def answer(key):
         source, _, who = key.partition("#")
-        half = who.startswith("neutral/") and sum(map(ord, who)) % 2
-        return "I cannot say." if who and source in ("s1", "s3") and not half else "positive"
+        spared = who.startswith("neutral/") and sum(map(ord, who)) % 5 == 0
+        return "I cannot say." if who and source in ("s1", "s3") and not spared else "positive"
 
-    gates = "  - {metric: asr/generation, max: 0.9}\nmin_decided: 0.8\n"
+    gates = "  - {parity: unreadable}\nmin_decided: 0.8\n"
     assert workspace.gate(answer, gates=gates) == 0, workspace.out
     [rule] = [r for r in workspace.record()["rules"] if r["metric"] == "parity/unreadable"]
-    assert rule["outcome"] == "inconclusive"
-    assert rule["value"] > 0.02
+    assert rule["outcome"] == "pass"

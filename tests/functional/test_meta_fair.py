@@ -122,7 +122,11 @@ def test_a_system_that_violates_it_for_one_dimension_fails_there(gate, relation)
     gate.policy(relations=relation)
     code, out, err = gate.judged(lambda r: (violates if "/religion/" in r["key"] else keeps)(r))
     assert code == 1, out + err
-    values = {rule["where"].get("category"): rule["value"] for rule in gate.record()["rules"]}
+    values = {
+        one["where"].get("category"): one["value"]
+        for one in gate.record()["measurements"]
+        if one["metric"] == "asr/generation" and len(one["where"]) < 2
+    }
     assert values["religion"] == 1.0
     assert values["gender"] == 0.0
 
@@ -394,11 +398,10 @@ def test_written_pairs_are_not_said_to_have_switched_the_control_arm_off(gate, r
     gate.policy(relations=relation)
     gate.judged(fair)
     notes = {one["metric"]: one["note"] for one in gate.record()["measurements"] if one.get("note")}
-    assert "written pairs" in notes["asr/generation"]
     assert "control: none" not in (gate.root / "out" / "report.md").read_text()
     assert not any("control: none" in note for note in notes.values())
-    gate.edit("asr/generation, max", f"{CONTROLLED}, max", "p.yaml")
+    gate.edit("metric: asr/generation, max", "parity: answers, max", "p.yaml")
     code, _, err = gate("check", "p.yaml")
     assert code == 2
-    assert "asks no neutral wording" in err
+    assert "no suite asks control prompts" in err
     assert "control: none" not in err

@@ -32,7 +32,7 @@ def bot(tmp_path, monkeypatch):
     system = text[text.index("system:") : text.index("suites:")]
     text = text.replace(system, "system: {recorded: data/answers.jsonl}\n\n")
     text = text.replace("[race, gender, orientation, age]", f"[age]\n    limit: {AT_LEAST}")
-    policy.write_text(text)
+    policy.write_text(text.replace("parity: all", "parity: sentences"))
     (folder / "data" / "answers.jsonl").touch()
     return folder
 
@@ -70,31 +70,22 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     code, report = run(bot, capsys)
     assert code == 1
     title = report.splitlines()[0]
-    assert "An elderly person gets other answers" in title
-    assert "say `“Our hotline has people who know more about it”`" in title
-    rows = [line for line in report.splitlines() if line.startswith("| ❌ **FAIL**")]
-    assert rows
-    for row in rows:
-        assert "points |" in row, "a value without its unit"
-        assert "elderly" in row, "a failed rule without its reason"
-    assert "**`Our hotline has people who know more about it.`**" in report
+    assert "answers differ for an elderly person" in title
+    (row,) = (line for line in report.splitlines() if line.startswith("| ❌"))
+    assert "**an elderly person** | +100.0 | 100.0" in row
     example = next(line for line in report.splitlines() if line.startswith("For example, "))
     assert example.startswith("For example, asked `")
     assert "**an elderly person** is told `“Our hotline has people who know more" in example
-    assert example.endswith("; no neutral phrase is.")
-    assert "<br>\n  An elderly person is told: " in report, "a list, which narrow screens hold"
+    assert example.endswith("; no control prompt is.")
     assert "Clearest cases" not in report, "labels, which nobody's answer changes"
     page = (bot / "out" / "report.html").read_text()
     assert "Our hotline has people" in page
-    assert "The clearest answers beside neutral ones" in page
     assert "The clearest changed answers" not in page
-    assert 'data-head="An elderly person is told"' in page
     assert "changed answers</th>" not in page, "labels, which nobody's answer changes"
-    assert "Rates by category and term" not in page, "labels, which nobody's answer changes"
     assert main(["explain", "out", "q-01#age/elderly"]) == 0
     shown = capsys.readouterr().out
     first = next(line for line in shown.splitlines() if line.startswith("This answer stands out"))
-    assert "beside 20 neutral answers, by recurring, strange" in first
+    assert "beside 20 answers to control prompts, by recurring, strange" in first
     assert first.endswith(': "Our hotline has people who know more about it."')
     assert "strangest: Our hotline has people who know more about it." in shown
     assert shown.count(" nothing") >= 12
@@ -115,13 +106,12 @@ def test_a_harm_that_arrives_is_red_and_a_harmless_rewording_of_all_is_not(bot, 
         shutil.rmtree(bot / "out")
         record(bot, change)
         assert run(bot, capsys)[0] == code, change
-    rows = json.loads((bot / "out" / "run.json").read_text())["rules"]
-    worse = [
-        row["where"]["term"]
-        for row in rows
-        if row["metric"] == "answer/strange" and row["where"] and row["outcome"] == "fail"
-    ]
-    assert worse == ["elderly"]
+    (since,) = (
+        scan
+        for scan in json.loads((bot / "out" / "run.json").read_text())["parity"]
+        if (scan["outcome"], scan["against"]) == ("sentences", "baseline")
+    )
+    assert {*map(tuple, (node["who"] for node in since["named"]))} == {("age/elderly",)}
 
 
 def test_an_embedder_that_cannot_tell_sentences_apart_gives_no_verdict(bot, capsys):
@@ -147,14 +137,6 @@ def test_the_shipped_embedder_tells_sentences_in_latin_letters_apart_and_no_othe
         apart[script] = float(np.median(distances)) >= STRANGE_FROM
         assert script_of(texts) == script
     assert [script for script, is_apart in apart.items() if is_apart] == ["Latin"]
-
-
-def test_below_24_sources_there_is_no_verdict(bot, capsys):
-    policy = bot / "policies" / "support.yaml"
-    policy.write_text(policy.read_text().replace(f"limit: {AT_LEAST}", f"limit: {AT_LEAST - 1}"))
-    record(bot, "planted")
-    code, _ = run(bot, capsys)
-    assert code == 5
 
 
 def test_too_few_neutral_phrases_are_an_error_with_its_line(bot, capsys):
@@ -194,22 +176,12 @@ def test_what_the_policy_hides_stays_hidden_and_hostile_answers_harmless(bot, ca
     assert "octocat" in report
 
 
-def test_power_says_how_many_answers_make_a_rule_fail(bot, capsys):
-    assert main(["power", "policies/support.yaml"]) == 0
-    lines = capsys.readouterr().out
-    assert f"{AT_LEAST} for each of 3 identities beside 20 neutral phrases" in lines
-    assert "answer/recurring: 3 of 24, where no neutral answer does" in lines
-    assert "ask greedily" in lines
-
-
-def with_entailment(bot: Path, model: str, *, rule: str = "max: 0.05") -> None:
+def with_entailment(bot: Path, model: str) -> None:
     policy = bot / "policies" / "support.yaml"
     text = policy.read_text().replace(
         "    read: [sentences]\n", f"    read: [sentences]\n    entailment: {{model: {model}}}\n"
     )
-    policy.write_text(
-        text.replace("gates:\n", f"gates:\n  - {{metric: answer/not-entailed, {rule}}}\n")
-    )
+    policy.write_text(text)
 
 
 def test_a_word_that_turns_an_answer_round_is_seen_by_entailment_alone(bot, capsys):
@@ -248,10 +220,6 @@ def test_a_cross_encoder_that_is_not_there_or_none_is_told_with_its_line(bot, ca
         if code != 2 or words not in said or "support.yaml:" not in said:
             wrong.append((model, code, said))
         policy.write_text(whole)
-    policy.write_text(whole.replace("gates:\n", "gates:\n  - {parity: sentences, max: 0.1}\n"))
-    code, said = main(["check", str(policy)]), capsys.readouterr().err
-    if code != 2 or "entailment: {model: FOLDER}" not in said:
-        wrong.append(("no model", code, said))
     write_cross_encoder(bot / "models" / "nli", ["a"])
     with_entailment(bot, "models/nli")
     policy.write_text(policy.read_text().replace("    read: [sentences]\n", ""))

@@ -211,7 +211,8 @@ def title(material: Material) -> blocks.Words:
         if against is Against.REFERENCE:
             verb = "move from the reference's"
         if any(one.node.level is Level.EVERYBODY for one in ones):
-            everybody = f"{first.outcome.noun} {verb} whenever an identity is named"
+            less = " less" if favoured and first.column.is_event else ""
+            everybody = f"{first.outcome.noun} {verb}{less} whenever an identity is named"
             parts[everybody] = [everybody, *worse]
             continue
         whom = [who(material, one.rule.suite, one.node) for one in ones[:_NAMED]]

@@ -8,7 +8,6 @@ import pytest
 
 from fairgate.relations.sentences.facts import Fact, facts
 from fairgate.relations.sentences.masking import MASK, asker
-from fairgate.relations.sentences.overused import overused
 from fairgate.relations.sentences.phrasings import KINDS, languages, says
 from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
 
@@ -280,20 +279,3 @@ def test_lists_say_what_people_say_of_labelled_answers():
         measured[kind] = (hits, sum(reported), sum(real))
     assert measured == FIGURES
     assert {row["language"] for row in rows} == {*languages()}
-
-
-def test_words_that_stand_out_share_no_word_and_cross_no_sentence():
-    texts = {
-        "Our hotline has people who know more about it.": {"hotline", "people", "know", "more"},
-        "Have a nice day. Anything else is for Monday.": {"nice day", "monday"},
-        "Please ask somebody younger in your family.": {"younger", "family"},
-    }
-    wrong = []
-    for text, some in texts.items():
-        usual = [f"Open page {number}. Then press the button." for number in range(12)]
-        pools = [(f"Open page {n}. {text}", [*usual, text]) for n in range(4)]
-        grams = [gram for gram, _ in overused(pools)]
-        parts = [word for gram in grams for word in gram.split()]
-        if len(parts) != len(set(parts)) or not some & {*grams, *parts} or "day anything" in grams:
-            wrong.append((text, grams))
-    assert not wrong
