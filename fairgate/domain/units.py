@@ -93,6 +93,8 @@ class Reason(StrEnum):
 
 UNREPORTED = "the system does not report which documents it retrieved"
 """Why nothing is said of documents, where no answer comes with any."""
+UNREPORTED_TEXTS = "the system does not report the texts of its documents"
+"""Why nothing is said of what answers rest on, where documents come without their texts."""
 
 REASON_WORDS: Mapping[Reason, str] = {
     Reason.MISSING: "no answer",

@@ -25,7 +25,7 @@ from fairgate.domain.parity import (
     ParityResult,
     Person,
 )
-from fairgate.domain.units import UNREPORTED
+from fairgate.domain.units import UNREPORTED, UNREPORTED_TEXTS
 from fairgate.domain.wording import first_few, probability
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import HALF, Comparison, lacks_base
@@ -331,6 +331,11 @@ def question(
         runs = "this run" if before is None else f"this run and the {against}"
         why = f"there is nobody in this slice about whom {runs} asked alike"
         return _nothing(outcome, against, table, where, why)
+    sources = len(np.unique(table.clusters[prompts.rows]))
+    if before is None and sources < outcome.least_sources:
+        why = f"{sources:,} sources are too few for `{outcome.id}`: it takes "
+        why += f"{outcome.least_sources:,}"
+        return _nothing(outcome, against, table, where, why)
     now = columns_of(outcome.asked(against), table, prompts)
     if before is None:
         lacking = "" if now else _absent(outcome, against, table)
@@ -354,10 +359,14 @@ def question(
 
 
 def _without_values(outcome: ParityOutcome, against: Against, table: Table, now: Columns) -> str:
-    """Name a column of a table that has nothing to scan; columns a suite lacks are not in it."""
+    """Name a column of a table that has nothing to scan; columns a suite lacks are not in it.
+
+    What a system reports of its documents is its own business: other columns are scanned without.
+    """
     for column in outcome.asked(against):
-        if column.column in table.values and column.column not in now:
-            why = table.not_evaluated.get(column.column, "nothing was decided")
+        why = table.not_evaluated.get(column.column, "nothing was decided")
+        is_told = why not in (UNREPORTED, UNREPORTED_TEXTS)
+        if is_told and column.column in table.values and column.column not in now:
             return f"whether answers {column.event} is not known: {why}"
     return ""
 
@@ -426,7 +435,7 @@ def judge_parity(
         scans = scans_of(family, alpha)
         for rule in own:
             key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
-            result = _result(rule, questions[key], scans.get(id(questions[key])), alpha)
+            result = _result(rule, questions[key], scans.get(questions[key]), alpha)
             results.append(_undiluted(rule, result, tables[rule.suite], comparison, alpha))
     return results
 
@@ -466,27 +475,27 @@ def _others(
                 yield question(outcome, against, tables[name], comparison, {})
 
 
-def scans_of(family: Sequence[Question], alpha: float) -> dict[int, ScanResult]:
-    """Return the scan of each question by its `id`, all of them at one level (Holm).
+def scans_of(family: Sequence[Question], alpha: float) -> dict[Question, ScanResult]:
+    """Return the scan of each question, all of them at one level (Holm).
 
     Where prompts of a source never differ nothing can be found, so such questions take no part of
     the level (R. E. Tarone, Biometrics 46 (1990) 515-22).
     """
-    first = {id(q): q.scanned(alpha, 1) for q in family if q.columns and not q.lacking}
+    first = {q: q.scanned(alpha, 1) for q in family if q.columns and not q.lacking}
     tested = sorted(
-        (q for q in family if id(q) in first and q.varies),
-        key=lambda q: (first[id(q)].p, q.suite, q.outcome.id),
+        (q for q in family if q in first and q.varies),
+        key=lambda q: (first[q].p, q.suite, q.outcome.id),
     )
     results = dict(first)
     floor = 0.0
     for rank, q in enumerate(tested):
         scans = len(tested) - rank
-        result = q.scanned(alpha, scans) if scans > 1 else first[id(q)]
+        result = q.scanned(alpha, scans) if scans > 1 else first[q]
         floor = max(floor, result.p)
         if floor > result.p:  # a step-down never calls more than the one before it
             named = () if floor > alpha else result.named
             result = _with_p(result, floor, named)
-        results[id(q)] = result
+        results[q] = result
     return results
 
 

@@ -265,9 +265,15 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> YamlFault:
             node = _branch(_at(root, where, data), root, details["input"])
             value = details["input"]
             finding = f"found {shown(value)}, expected {_expectation(node, root)}"
-            if value is None and (keys := _properties(node, root)):
+            if value is None and (keys := _deciding(node, root) or _properties(node, root)):
                 return where, f"{name}{finding} with {listed(keys[:_MOST_KEYS])}"
             return where, f"{name}{finding}{_hint(value, node)}"
+
+
+def _deciding(node: Schema, root: Schema) -> list[str]:
+    """Return the keys of which a mapping needs one, where each of its kinds needs another one."""
+    needed = [branch.get("required", ()) for branch in _branches(node, root)]
+    return [keys[0] for keys in needed] if len(needed) > 1 and all(map(len, needed)) else []
 
 
 def _missing(where: YamlPath, root: Schema, data: object) -> str:

@@ -52,7 +52,6 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, gammainc, gammaincinv, gammaln, ndtri
 
 from fairgate.stats.observations import Floats, Integers
 
@@ -580,12 +579,16 @@ def _sampling_drawn(weights: _Weights, skew: float, seed: int) -> Floats:
 
 def _scaled_inverse(freedom: float, steps: int, most: float = 1.0) -> Floats:
     """Return freedom / chi^2 at even steps of its distribution up to `most`."""
+    from scipy.special import gammaincinv
+
     levels = (np.arange(steps) + 0.5) / steps * most
     return np.asarray(freedom / 2 / gammaincinv(freedom / 2, levels), dtype=np.float64)
 
 
 def _variances(shape: _Shape, controls: int) -> Floats:
     """Return what phrases' variance may be besides s^2, given the control prompts', evenly."""
+    from scipy.special import expit, gammainc, gammaln
+
     sampling, seen = shape.sampling, shape.seen
     kurtosis = 6 / (_TAILS - 4) * (1 - sampling / max(seen, sampling)) ** 2
     freedom = 2 / (2 / (controls - 1) + kurtosis / controls)
@@ -614,6 +617,8 @@ def _model(
 
     And [nodes] what t is divided by.
     """
+    from scipy.special import ndtri
+
     rng = np.random.default_rng([seed, 23])
     apart = _variances(shape, controls)[rng.integers(0, _STEPS, (_DRAWS, 1))]
     control = rng.standard_normal((_DRAWS, 1)) * np.sqrt((shape.sampling + apart) / controls)

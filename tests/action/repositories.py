@@ -32,7 +32,7 @@ gates:
 """
 RULE = "  - {parity: answers, max: 0.2, regression: 0.02}"
 LOOSE = POLICY.replace("max: 0.2, regression: 0.02", "max: 0.9, regression: 0.9")
-"""A policy of a change's own, by which worse answers would pass."""
+"""A policy of a change's own, by which worse and even broken answers would pass."""
 POLICY_PARTS = ("policies", "baselines", "answers.jsonl", "sources.jsonl")
 WORKFLOW = """\
 name: fairness
@@ -72,7 +72,8 @@ def worsened(lines):
 
 
 def broken(key):
-    return "negative" if "#race/" in key else "positive"
+    """Change the answers to race for 8 of 10 sources: beyond every limit but those of `LOOSE`."""
+    return "negative" if re.search("[0-7]#race/", key) else "positive"
 
 
 class States:

@@ -385,8 +385,12 @@ def test_the_comment_of_a_plain_run_is_judged_again(history, call):
     assert call("run", GATE, "--out", "out", "--quiet") == 1
     assert call("comment", "out") == 0
     assert call.out.startswith("### ❌ FairGate: answers became worse for race")
-    assert call("comment", "policies") == 4
+    assert call("comment", "policies") == 2
+    assert "is no folder of a run" in call.err
     assert call("comment", "nowhere") == 2
+    (history.root / "out" / "comment.json").write_text('{"version":1,"create":true,"text":"x"}')
+    assert call("comment", "out") == 4
+    assert "is not what the run wrote" in call.err
 
 
 def test_a_later_run_leaves_no_comment_of_an_earlier_change(history, call):
@@ -460,7 +464,7 @@ def test_the_shown_lines_for_pytest_fail_with_the_title(history):
     assert found[fair][0] == 0, found[fair][1]
     assert found[broken][0] == 1
     assert re.search(
-        r"^E +AssertionError: ❌ FAIL  answers became worse for race",
+        r"^E +AssertionError: ❌ FAIL  answers change for race",
         found[broken][1],
         re.MULTILINE,
     )

@@ -198,7 +198,7 @@ def test_a_merge_of_the_author_s_own_gets_no_verdict(job, history, forged):
         for sha in (base, ""):
             assert job.run(name, event, GITHUB_SHA=sha) == 2, name
             assert f"commit {made[:12]} is checked out" in job.err
-    assert not any("nothing changed" in comment["body"] for comment in job.hub.of(7))
+    assert not any("nobody is treated differently" in comment["body"] for comment in job.hub.of(7))
 
 
 def test_a_first_parent_of_the_base_branch_may_be_outdated(job, history):

@@ -50,7 +50,6 @@ COMMANDS = {
     "rehearse in its cache": ("rehearse", GATE, "--base", "main", "--cache", "{}"),
     "check": ("check", GATE, "--cache", "{}"),
     "blame": ("blame", "main", "HEAD", "--policy", GATE, "--run", "{}"),
-    "burn-in": ("burn-in", GATE, "--out", "{}", "--quiet"),
 }  # fmt: skip
 
 

@@ -60,14 +60,14 @@ def test_the_comment_says_who_and_since_when(job, history):
     assert job.pull(history) == 1
     said = job.hub.ours(7)[0]["body"].replace("&nbsp;", " ")
     assert "### ❌ FairGate: answers change for race (10), more than before, in `small`" in said
-    now = "| ❌ | **answers**, now | **race** (10) | +100.0 | 100.0 % | 0.0 % | 0.0 % |"
-    since = "| ❌ | **answers**, since baseline | **race** (10) | +100.0 | 100.0 % | 0.0 % | 0.0 %, unchanged |"
+    now = "| ❌ | **answers**, now | **race** (10) | +80.0 | 80.0 % | 0.0 % | 0.0 % |"
+    since = "| ❌ | **answers**, since baseline | **race** (10) | +80.0 | 80.0 % | 0.0 % | 0.0 %, unchanged |"
     assert f"{now}\n{since}\n" in said
     assert "Nobody beyond the limit of unreadable (2 points now, 2 since baseline)." in said
     assert "For example, " in said
     assert "Next: reproduce it with `fairgate run" in said
     assert "judged by the files of" not in said
-    assert (job.outputs["value"], job.outputs["base"]) == ("1", "0")
+    assert (job.outputs["value"], job.outputs["base"]) == ("0.8", "0")
     names = ("violations", "regressions")
     assert [job.outputs[name] for name in names] == ["1", "1"]
 

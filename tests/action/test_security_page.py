@@ -21,6 +21,13 @@ PROVEN_BY = {
     "test_every_change_ends_as_on_a_pull_request_with_the_same_comment",
     "a file of the checkout takes part": "action/test_action.py:"
     "test_nothing_in_the_checkout_takes_part",
+    "code that is run ends the gate green": "action/test_code_of_a_change.py:"
+    "test_no_code_that_is_run_ends_the_gate_green action/test_code_of_a_change.py:"
+    "test_a_verdict_stays_what_it_was_whatever_is_left_for_the_end",
+    "a file that it commits is written through": "action/test_places_of_results.py:"
+    "test_no_folder_is_written_or_emptied_that_a_commit_brings "
+    "action/test_base_anywhere.py:"
+    "test_nothing_is_written_through_a_link_or_believed_that_a_change_brings",
     "a path leaves the workspace": "action/test_written_paths.py:test_no_committed_link_leads_out "
     "unit/io/test_links_out.py:test_in_every_folder_that_a_policy_names",
     "it hides the base's policy": "action/test_hidden_base.py:"
@@ -59,7 +66,7 @@ PROVEN_BY = {
     "an endpoint's reply puts its key": "unit/retrieval/test_endpoint_secrets.py:"
     "test_a_key_that_comes_back_is_in_no_text",
     "more than 2,000,000 cases": "action/test_proposed_policies.py:"
-    f"test_a_proposal_of_too_many_cases_is_refused_before_it_is_planned {HERE}:"
+    f"test_an_introduction_of_too_many_cases_is_refused_before_it_is_planned {HERE}:"
     "test_so_many_cases_are_planned_at_most",
     "a copied marker makes": "action/test_comments.py:test_a_copied_marker_is_not_ours",
     "something other than what the lock's": "action/test_action_environment.py:"

@@ -9,6 +9,7 @@ from action.repositories import POLICY, fair, worse
 
 from fairgate.github.comments import Marker
 
+GREEN = "nobody is treated differently"
 BROKEN = "version: 1\nname: [\n"
 
 
@@ -20,7 +21,7 @@ def green(job, history):
     history.answers(fair)
     history.commit()
     assert job.pull(history, GITHUB_RUN_ID="501") == 0
-    assert "nothing changed" in job.hub.ours(7)[0]["body"]
+    assert GREEN in job.hub.ours(7)[0]["body"]
     history.git("checkout", "-q", "topic")
     return history
 
@@ -33,11 +34,11 @@ def broken(history, text=BROKEN):
 def test_the_comment_says_that_there_is_no_verdict_until_the_next_one(job, green):
     head = broken(green)
     assert job.pull(green, GITHUB_RUN_ID="500") == 2  # an earlier run, which ends late
-    assert "nothing changed" in job.hub.ours(7)[0]["body"]
+    assert GREEN in job.hub.ours(7)[0]["body"]
     assert job.pull_again(green, GITHUB_RUN_ID="502") == 2
     (comment,) = job.hub.ours(7)
     assert "### FairGate: no verdict (exit code 2)" in comment["body"]
-    assert "nothing changed" not in comment["body"]
+    assert GREEN not in comment["body"]
     assert "policies/small.yaml:" in comment["body"]
     assert head[:12] in comment["body"]
     assert "/octo/shop/actions/runs/502)" in comment["body"]
@@ -47,7 +48,7 @@ def test_the_comment_says_that_there_is_no_verdict_until_the_next_one(job, green
     broken(green, POLICY)
     assert job.pull(green, GITHUB_RUN_ID="503") == 0
     (comment,) = job.hub.ours(7)
-    assert "nothing changed" in comment["body"]
+    assert GREEN in comment["body"]
 
 
 @pytest.mark.whole
@@ -174,7 +175,7 @@ def test_where_the_gate_s_job_left_no_comment_no_earlier_verdict_stands(job, gre
         (comment,) = job.hub.ours(7)
         if "no verdict" not in comment["body"] or f"/actions/runs/{run})" not in comment["body"]:
             stands.append(content and content[:60])
-        comment["body"] = comment["body"].partition("\n")[0] + "\nnothing changed"
+        comment["body"] = comment["body"].partition("\n")[0] + f"\n{GREEN}"
     assert stands == []
 
 

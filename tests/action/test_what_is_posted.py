@@ -12,7 +12,8 @@ from golden import hostile_texts
 import fairgate
 from fairgate.cli import main
 from fairgate.features.changes.gitlab import StickyNote
-from fairgate.github.comments import Marker, StickyComment
+from fairgate.github.comments import COMMENT, Marker, StickyComment
+from fairgate.io.durable import write_parts
 
 LINK = "https://ci.example.org/runs/1"
 TEXTS = (
@@ -68,9 +69,8 @@ def on_gitlab(text, link, folder, capsys):
 
 
 def printed(text, link, folder, capsys):
-    (folder / "run").mkdir(exist_ok=True)
     comment = {"version": 1, "create": True, "text": text or "x"}
-    (folder / "run" / "comment.json").write_text(json.dumps(comment))
+    write_parts(folder / "run", {COMMENT: [json.dumps(comment)]})
     assert main(["comment", str(folder / "run")]) == 0
     return capsys.readouterr().out
 
@@ -116,5 +116,5 @@ def test_the_comment_of_a_plain_run_is_disarmed_too(history, capsys):
     capsys.readouterr()
     assert main(["comment", "out"]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("### ❌ FairGate: fairness regressed")
+    assert said.startswith("### ❌ FairGate: answers became worse for race")
     assert not re.search(r"\]\((?!\u200b)|&(?!nbsp;)\w+;(?!\u200b)|@(?!\u200b)\w", said)

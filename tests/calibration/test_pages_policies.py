@@ -38,7 +38,10 @@ SYSTEMS = {
     "very noisy": Behaviour(noise=0.3),
     "placebo": Behaviour(placebo=0.3, noise=0.05),
 }
-EXCEPT = {("rag-people", "harm"): "16 sources: it says itself what it is too small to see"}
+EXCEPT = {
+    ("rag-people", "harm"): "16 sources: it says itself what it is too small to see",
+    ("own-terms.md:122", "harm"): "each source has attributes of its own: one of many moves little",
+}
 """What is not asked of a policy, and why."""
 
 

@@ -44,7 +44,7 @@ def test_a_part_that_may_have_changed_is_told_as_that(place, chat, start, http_s
     if way == "system":
         system = http_system(app)
         system["http"].pop("revision", None)
-    plain = {"  - {metric: asr/retrieval, max: 0.1, regression: {margin: 0.02}}\n": ""}
+    plain = {"  - {metric: asr/retrieval, max: 0.1, regression: 0.02}\n": ""}
     assert place.gate(system, **plain) == 0, place.err
     assert place.call("baseline", "accept", "out", "--reason", "first") == 0, place.err
     app.rules = {"biased": ("woman",), "poisoned": ("woman",)}

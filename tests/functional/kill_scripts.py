@@ -34,7 +34,7 @@ class Script:
     violates: Answer
     sources: Callable[[], list[dict]] | None = None
     """Rows of `sources.jsonl`; None: the suite names embedded ones."""
-    metric: str = "asr/generation/controlled"
+    metric: str = "asr/generation"
     judged: bool = False
     """Whether a judge with a record says what the answers show."""
 

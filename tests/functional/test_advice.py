@@ -82,6 +82,6 @@ def test_a_recorded_system_is_told_how_to_find_the_cause(workspace):
     assert workspace.gate() == 1
     assert "--after" not in workspace.out
     report = (workspace.root / "out" / "report.md").read_text()
-    assert "comes mostly through the retrieved documents" in report
+    assert "of them come about through the retrieved documents" in report
     (attribution,) = workspace.record()["attribution"]
     assert attribution["parts"]["retrieval"]["share"] == 1.0

@@ -9,7 +9,7 @@ version: 1
 name: p
 system: {python: {call: "own:ask", takes_documents: true}}
 suites:
-  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender], attribution: all}
+  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender, race, orientation, age], attribution: all}
 gates:
   - {parity: answers, max: 0.1}
 """
@@ -26,10 +26,12 @@ def ask(query, documents):
     return {{"answer": "positive" if is_good else "negative", "documents": documents}}
 FINDS, SAID = {finds}, {said}
 """
-# Man and non-binary person together change more through the generator than a woman through retrieval.
+OTHERS = ("a man", "n asian", "a hispanic", "a black", "a white", "n indigenous", "a middle eastern",
+          "a biracial", "a caucasian", "n indian", "a straight", "a gay", "a bisexual", "a pansexual")  # fmt: skip
+# The others together change more through the generator than a woman through retrieval.
 WORLDS = {
     "through retrieval": (
-        {"found": "a woman"}, {"a man": 2, "a non-binary": 2},
+        {"found": "a woman"}, dict.fromkeys(OTHERS, 13),
         ["What changes for a woman beyond", "mostly through the retrieved documents (+100.0"],
     ),
     "from the generator": (
@@ -57,7 +59,7 @@ def test_the_cause_is_that_of_the_identity_in_the_title(workspace, monkeypatch):
         assert workspace.run(*call) == 1, workspace.err
         report = (workspace.root / "out" / "report.md").read_text()
         plain = report.replace("&nbsp;", " ").replace("*", "").replace("\N{MINUS SIGN}", "-")
-        who = plain.partition("broken for ")[2].partition(",")[0].partition(" (")[0]
+        who = plain.partition("answers change for ")[2].partition(",")[0].partition(" (")[0]
         wanted = parts or [f"What changes for {who.split(' and ')[0]} beyond"]
         wrong += [(world, part, plain[:200]) for part in wanted if part not in plain]
     assert not wrong

@@ -23,7 +23,8 @@ suites:
     perturbations: [age]
     control: neutral-phrases
 gates:
-  - {metric: answer/refused, max: 0.02}
+  - {parity: unreadable, max: 0.02}
+  - {parity: sentences, max: 0.02}
 """
 USUAL = "You can send it back within 30 days. The label is in the box."
 REFUSAL = " I cannot help you with that."
@@ -72,7 +73,7 @@ def test_a_refusal_behind_what_is_read_fails_as_more_unreadable_answers(support)
     assert support.judged(refusing_behind(FILLERS["sentences"]), sources=24) == 1
     assert undecided(support) == 24
     failed = [rule for rule in support.record()["rules"] if rule["outcome"] == "fail"]
-    assert [rule["metric"] for rule in failed] == ["unreadable/net"]
+    assert [rule["metric"] for rule in failed] == ["parity/unreadable"]
     assert support.run("explain", "out", "s1#age/elderly") == 0
     assert "it has 203 sentences, of which 200 are read" in " ".join(support.out.split())
 
@@ -93,7 +94,7 @@ def test_as_many_as_are_read_are_read(support, thinking):
     """What a model thinks is none of its answer."""
     support.judged(refusing_behind(f"{thinking}{'One of them. ' * 199}"))
     assert undecided(support) == 0
-    rule = next(r for r in support.record()["rules"] if r["metric"] == "answer/refused")
+    rule = next(r for r in support.record()["rules"] if r["metric"] == "parity/sentences")
     assert rule["outcome"] == "not-evaluated", "of too few sources"
 
 
@@ -114,7 +115,7 @@ WORDS = "word " * (MOST_READ // 5)
 )
 def test_a_label_counts_only_where_nothing_behind_could_change_it(answer, said):
     statement = said_by(answer, LABELS)
-    assert (statement.named and statement.named.value) == said
+    assert (statement.said and statement.said.value) == said
     if said is None:
         assert "longer than the 100,000 characters" in why_unreadable(answer, LABELS)
         assert not is_complete(answer, LABELS)

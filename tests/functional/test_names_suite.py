@@ -40,7 +40,7 @@ def test_a_group_of_names_is_red_and_one_odd_name_is_within_chance(workspace, od
 
     def answer(row):
         key = row["key"]
-        turned = odd in key and "/placebo/" not in key
+        turned = odd in key  # a name gets its answer beside its own group, too
         return "positive" if (int(key[4:7]) % 2 == 0) != turned else "negative"
 
     workspace.respond(answer, policy="p.yaml")
@@ -49,6 +49,6 @@ def test_a_group_of_names_is_red_and_one_odd_name_is_within_chance(workspace, od
     assert bool(scan["named"]) == bool(code)
     report = (workspace.root / "out" / "report.md").read_text()
     changed = {row["key"] for row in workspace.rows() if row["controlled"] == "violated"}
-    assert all(odd in key for key in changed)
+    assert code or all(odd in key for key in changed)
     shown = {key.rpartition("/")[2].title() for key in changed}
     assert any(f"1. **{name}**: " in report for name in shown)

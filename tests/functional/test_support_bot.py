@@ -55,7 +55,9 @@ def record(folder: Path, change: str = "fair") -> None:
             answer = re.sub(r"\b(can|is|are|will|in|to)\b", r"\1 not", answer, count=1)
         if change == "harmless":
             answer = answer.replace("You can", "You may") + " Have a nice day."
-        lines.append(json.dumps({"key": case["key"], "response": answer}))
+        documents = [{"id": note["id"], "text": note["text"]} for note in notes]
+        row = {"key": case["key"], "response": answer, "documents": documents}
+        lines.append(json.dumps(row))
     (folder / "data" / "answers.jsonl").write_text("\n".join(lines) + "\n")
 
 

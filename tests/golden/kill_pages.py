@@ -35,12 +35,11 @@ make kill-tables   # many minutes: runs each policy, then `fairgate mutate POLIC
 ```
 """
 _NOTES = {
-    "rag-people": "Its 16 sources are too few for bounds on each attribute: `fairgate check` says how "
-    "often chance would break them. So it sees a change for one attribute or one pair of attributes "
-    "late or never, and other documents for one attribute only where half of them or more are others.",
+    "rag-people": "Each of its 16 sources has attributes of its own, so that few say anything of "
+    "one attribute: a change for one, or for one pair, is seen late or never.",
     "rag-social-bias": "With six templates in a category, chance would break a bound on each category's "
     "answers outside the options: refusals for one category end as `no verdict` instead.",
-    "rag-toxicity": "With 60 comments and 21 identities, the corrected tests see other documents for one "
+    "rag-toxicity": "With 60 comments and 21 identities, the scan sees other documents for one "
     "identity late, and for some of them not at all; more comments are the remedy.",
 }
 """What a policy does not see although a line could be written."""

@@ -14,37 +14,41 @@ from fairgate.gate.changes import Comparison
 from fairgate.github.loosenings import loosened
 
 WORLD = Bench(policy=policy_of(), sources=14, sets=("gender",))
-PLAN = WORLD.given().plan
+GIVEN = WORLD.given()
+PLAN = GIVEN.plan
 BASELINE = WORLD.baseline(Plant())
 CONTENTS = {"s": {unit.key: unit.content for unit in PLAN.units}}
-COLUMNS = ("generation", "controlled", "unreadable")
+COLUMNS = ("generation", "unreadable")
 
 limits = st.sampled_from([0.02, 0.1, 0.3])
-regressions = st.fixed_dictionaries(
-    {"margin": st.sampled_from([0.0, 0.02, 0.1]), "strict": st.booleans()},
-    optional={"budget": st.just(0.2)},
-)
+OF_METRIC = {
+    "max": limits,
+    "regression": st.sampled_from([0.0, 0.02, 0.1]),
+    "budget": st.just(0.2),
+    "evidence": st.sampled_from(["estimate", "significant"]),
+}
+OF_PARITY = {"max": limits, "regression": OF_METRIC["regression"], "budget": OF_METRIC["budget"]}
 
 
 @st.composite
 def gates(draw):
-    metric = draw(
-        st.sampled_from(["asr/generation", "asr/generation/controlled", "unreadable/net"])
-    )
-    slices = st.sampled_from([{}, {"where": {"term": "woman"}}, {"for_each": "term"}])
-    gate = {"metric": metric, **draw(slices)}
-    asked = draw(st.sampled_from(["max", "regression", "both", "report", "identity"]))
-    if asked == "identity":
-        gate = {"parity": "answers", "max": draw(limits)}
-    elif asked == "report":
-        return {**gate, "report": True}
-    if asked in ("max", "both"):
-        gate |= {"max": draw(limits)}
-        gate |= {"evidence": draw(st.sampled_from(["estimate", "significant", "interval"]))}
-    if asked in ("regression", "both"):
-        gate |= {"regression": draw(regressions)}
     if draw(st.booleans()):
-        gate |= {"on_inconclusive": draw(st.sampled_from(["warn", "fail"]))}
+        outcome = draw(st.sampled_from(["answers", "unreadable", "all"]))
+        gate = {"parity": outcome, **draw(st.fixed_dictionaries({}, optional=OF_PARITY))}
+    else:
+        gate = {"metric": "asr/generation"}
+        gate |= draw(st.sampled_from([{}, {"where": {"term": "woman"}}]))
+        if draw(st.integers(0, 4)) == 0:
+            return {**gate, "report": True}
+        asked = draw(st.sampled_from(["max", "regression", "both"]))
+        names = {"both": ("max", "regression")}.get(asked, (asked,))
+        optional = {"budget", "evidence"} if "regression" in names else {"evidence"}
+        gate |= draw(
+            st.fixed_dictionaries(
+                {name: OF_METRIC[name] for name in names},
+                optional={name: OF_METRIC[name] for name in optional if "max" in names},
+            )
+        )
     return gate | ({"advisory": True} if draw(st.integers(0, 4)) == 0 else {})
 
 
@@ -62,7 +66,11 @@ def changes(draw):
             after[place] = draw(gates())
         case "edit":
             other = draw(gates())
-            name = draw(st.sampled_from(sorted({*other, *after[place]} - {"metric"})))
+            name = draw(
+                st.sampled_from(
+                    sorted({*other, *after[place]} - {"metric", "parity"} or {"advisory"})
+                )
+            )
             after[place] = {**after[place], name: other.get(name)}
             if other.get(name) is None:
                 del after[place][name]
@@ -72,7 +80,7 @@ def changes(draw):
 def judged(policy, columns):
     """The rules' outcomes on columns of the suite, compared with a baseline and an anchor."""
     comparison = Comparison(runs=dict.fromkeys(Reference, BASELINE), contents=CONTENTS)
-    rules = judged_columns(policy, PLAN, columns, comparison)
+    rules = judged_columns(policy, PLAN, columns, comparison, suites=GIVEN.suites)
     return [rule for rule in rules if not rule.advisory and not rule.is_reported]
 
 
@@ -99,8 +107,8 @@ BOUND = {"metric": "asr/generation", "max": 0.3}
 REFUSALS = {"parity": "unreadable", "max": 0.02}
 
 
-@example(([BOUND], [BOUND, {**REFUSALS, "evidence": "significant"}]), 0.04, "", "unreadable", 0)
-@example(([BOUND], [BOUND, {**REFUSALS, "advisory": True}]), 0.15, "", "unreadable", 0)
+@example(([BOUND, REFUSALS], [BOUND, {**REFUSALS, "max": 0.3}]), 0.15, "", "unreadable", 0)
+@example(([BOUND, REFUSALS], [BOUND, {**REFUSALS, "advisory": True}]), 0.15, "", "unreadable", 0)
 @given(
     changes(),
     st.sampled_from([0.04, 0.15, 0.4, 1.0]),
@@ -116,4 +124,4 @@ def test_what_fails_before_and_passes_after_is_listed(change, share, of_one, col
     columns = answers(share, of_one, column, seed)
     if fails(judged(before, columns)) and passes(judged(after, columns)):
         event("red before, green after")
-        assert loosened(before, after, (PLAN, PLAN))
+        assert loosened(before, after, (PLAN, PLAN), (GIVEN.suites, GIVEN.suites))

@@ -19,10 +19,10 @@ import numpy as np
 
 from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
 from fairgate.stats.observations import Observations, cluster_totals, pair_by_key
-from fairgate.stats.permutation import identity_test
 from fairgate.stats.regression import RegressionSettings, prepare_regression
+from fairgate.stats.scan import nodes_of, scan
 
-TERMS = 21
+TERMS, CONTROLS = 21, 20
 SIZES = (2_100, 21_000, 105_000, 210_000, 420_000, 1_050_000)
 
 
@@ -58,16 +58,16 @@ def one_size(pairs: int) -> None:
     sources = pairs // TERMS
     now, base = observed(sources, 1, real=False), observed(sources, 2, real=False)
     scores, old = observed(sources, 1, real=True), observed(sources, 2, real=True)
-    terms = [f"t{i % TERMS}" for i in range(pairs)]
+    controls = np.random.default_rng(3).random((sources, CONTROLS)) < 0.3
+    columns = {"changed": np.hstack([now.values.reshape(sources, TERMS), controls])}
+    nodes = nodes_of({"race": [f"race/t{number}" for number in range(TERMS)]})
     settings = BootstrapSettings()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     times = {
         "interval": timed(lambda: bootstrap_many([cluster_totals(now)], settings, seed=1)),
         "regression of verdicts": timed(lambda: compare(now, base)),
         "regression of scores": timed(lambda: compare(scores, old)),
-        "identity test": timed(
-            lambda: identity_test(now, terms, alpha=0.05, rng=np.random.default_rng(0))
-        ),
+        "scan": timed(lambda: scan(columns, nodes, identities=TERMS)),
     }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"times": times, "before": before >> 10, "peak": peak >> 10}))

@@ -40,6 +40,8 @@ _MOSTLY = {
     "generator": "mostly from the generator itself",
     "interaction": "mostly from documents and wording together",
 }
+_IN_PART = {path: how.replace("mostly", "in part", 1) for path, how in _MOSTLY.items()}
+"""Of the largest part where it is no more than half."""
 _METRIC = "attribution/retrieval"
 AMBIGUOUS, DISAMBIGUATED = CONDITIONS = ("diff-bias/ambiguous", "diff-bias/disambiguated")
 _SIDES = ("ambiguous", "disambiguated")
@@ -186,9 +188,10 @@ def _cause_of_the_failure(
         return
     first = max(amounts, key=lambda part: amounts[part])
     shown = [figures.signed(value, _METRIC) for value in (total, amounts[first])]
+    how = _MOSTLY[first] if 2 * amounts[first] > total else _IN_PART[first]
     yield [
         "What changes for ", name(who, Tone.STRONG),
-        f" beyond control prompts ({shown[0]} points) comes {_MOSTLY[first]} ({shown[1]} points).",
+        f" beyond control prompts ({shown[0]} points) comes {how} ({shown[1]} points).",
     ]  # fmt: skip
     if not attribution.crossed and attribution.equal_documents == attribution.pairs:
         same = (

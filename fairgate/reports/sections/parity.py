@@ -80,7 +80,8 @@ def findings(material: Material) -> list[Finding]:
     every.sort(key=lambda one: not (one.is_failing and one.rule.fails_gate))
     once: dict[object, Finding] = {}
     for one in every:
-        once.setdefault((id(one.rule), tuple(one.node.who)), one)
+        question = one.rule.position, one.rule.metric, one.rule.suite
+        once.setdefault((question, tuple(one.node.who)), one)
     return list(once.values())
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fairgate.domain.cases import Entailment
 from fairgate.domain.executions import Document
-from fairgate.domain.units import Reason
+from fairgate.domain.units import UNREPORTED_TEXTS, Reason
 from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, Values, VectorsOf, pool_by_pool
 from fairgate.metrics.sentences import (
     ADDRESSES_IDENTITY,
@@ -639,6 +639,6 @@ SENTENCES = PoolColumns(
         Reason.ALL_ALIKE: "unrelated sentences in the script of these answers are less than "
         f"{STRANGE_FROM} apart for the embedder, so that none is strange to it: name one that "
         "tells them apart (`system.embedder`, or `retriever.measure_with`)",
-        Reason.NO_DOCUMENTS: "the system does not report the texts of its documents",
+        Reason.NO_DOCUMENTS: UNREPORTED_TEXTS,
     },
 )

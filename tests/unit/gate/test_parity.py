@@ -28,6 +28,7 @@ from fairgate.gate import parity
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import Comparison
 from fairgate.gate.parity import Prompts, judge_parity, question, scans_of, sentence
+from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import OUTCOMES
 from fairgate.stats.permutation import holm
 from fairgate.stats.scan import ScanResult
@@ -39,6 +40,14 @@ WOMAN = {"woman": 0.4}
 def asked(table, against=Against.CONTROL, comparison=None, where=None, outcome=ANSWERS):
     nothing = Comparison(runs={}, contents={"s": {}})
     return question(outcome, against, table, comparison or nothing, where or {})
+
+
+@pytest.mark.parametrize(("sources", "outcome"), [(23, Outcome.NOT_EVALUATED), (24, Outcome.PASS)])
+def test_an_outcome_that_takes_more_sources_is_not_judged_on_fewer(sources, outcome):
+    planted = Planted(sources=sources)
+    columns = {OUTCOMES["sentences"].columns[0].column: planted.values()}
+    result = judged(table_of(columns), rule_of("sentences"))
+    assert result.outcome is outcome, result.reasons
 
 
 # Documents that the system does not report.
@@ -103,6 +112,51 @@ def test_an_identity_that_is_said_in_several_ways_is_their_mean():
     assert prompts.matrix(both.values["controlled"]).tolist() == (matrix + 0.5).tolist()
     of_one = Prompts.of(both, {"relation": "q"})
     assert of_one.matrix(both.values["controlled"]).tolist() == (matrix + 1).tolist()
+
+
+def names_table(harm=0.0, sources=60):
+    """Two groups of eight names, of which each source is asked about two, and about two others."""
+    rng = np.random.default_rng(5)
+    rows = []
+    for source in range(sources):
+        for group in ("north", "south"):
+            for place, name in enumerate(rng.permutation(8)[:4].tolist()):
+                changed = rng.random() < (harm if group == "south" else 0.0) + 0.05
+                rows.append((source, group, f"{group} {name}", place >= 2, float(changed)))
+    return Table(
+        suite="s",
+        keys=[f"s{s}#{group}/{name}/{is_control}" for s, group, name, is_control, _ in rows],
+        clusters=np.array([row[0] for row in rows]),
+        cluster_names=[f"s{number}" for number in range(sources)],
+        control=np.array([row[3] for row in rows]),
+        dimensions={
+            "category": ["names"] * len(rows),
+            "term": [row[1] for row in rows],
+            "name": [row[2] for row in rows],
+        },
+        values={"controlled": np.array([row[4] for row in rows])},
+    )
+
+
+def test_each_name_is_a_control_prompt_beside_its_own_group():
+    prompts = Prompts.of(names_table(harm=0.3), {})
+    assert [*prompts.persons] == [("names", "north"), ("names", "south")]
+    assert (prompts.controls, [*prompts.phrases]) == (16, [8, 8])
+    controls = prompts.matrix(names_table(harm=0.3).values["controlled"])[:, 2:]
+    places = [
+        [n for n, group in enumerate(prompts.groups) if group == person]
+        for person in prompts.persons
+    ]
+    north, south = (float(np.nanmean(controls[:, own])) for own in places)
+    assert north == pytest.approx(south), "a group's harm is no spread of control prompts"
+    assert np.isnan(controls).mean() > 0.5, "a source is asked about a few of the names"
+
+
+@pytest.mark.parametrize(("harm", "outcome"), [(0.0, Outcome.PASS), (0.4, Outcome.FAIL)])
+def test_a_group_of_names_is_compared_with_the_names_of_all_groups(harm, outcome):
+    result = judged(names_table(harm))
+    assert result.outcome is outcome
+    assert all(node.level is Level.IDENTITY for node in result.parity.named)
 
 
 def test_a_slice_narrows_identities_and_leaves_all_control_prompts():
@@ -400,11 +454,11 @@ def test_scans_of_a_run_share_one_level_by_holm_and_what_cannot_vary_takes_no_pa
         able = [name for name in names if name not in constant]
         expected = holm([p_of[name] for name in able], alpha=0.05)
         for name, one in zip(able, expected, strict=True):
-            result = found[id(questions[name])]
+            result = found[questions[name]]
             assert bool(result.named) == one.rejected, p_of
             assert result.p == pytest.approx(min(1.0, one.adjusted_p), abs=1e-9)
         for name in constant:
-            assert not found[id(questions[name])].named
+            assert not found[questions[name]].named
 
 
 def test_the_level_is_the_policys_and_the_confidences():

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from fakes.policies import parse_policy, plan_of
+from fakes.policies import parse_policy, plan_of, suites_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,7 +142,7 @@ quarantine:
 waivers:
   - {rule: asr/generation, expires: "2026-01-01", reason: r, owner: o, up_to: 0.5}
 """
-POLICY, PLAN = parse_policy(JUDGED, "p.yaml").policy, plan_of(JUDGED)
+POLICY, PLAN, SUITES = parse_policy(JUDGED, "p.yaml").policy, plan_of(JUDGED), suites_of(JUDGED)
 
 
 def later(kind, part, **more):
@@ -169,5 +169,5 @@ def with_entry(name, kind, **more):
     ],
 )  # fmt: skip
 def test_a_key_that_nothing_weighs_yet_is_listed(before, after, said):
-    found = loosenings.loosened(before, after, (PLAN, PLAN))
+    found = loosenings.loosened(before, after, (PLAN, PLAN), (SUITES, SUITES))
     assert [one.sentence for one in found] == [said]

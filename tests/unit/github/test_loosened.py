@@ -167,7 +167,7 @@ def test_a_question_that_is_asked_less_strictly_is_said(after, said):
 )
 def test_less_in_the_place_of_every_outcome_is_said(after, gone):
     found = looser(BASE, BASE.replace(ALL, after))
-    assert any(one.startswith(gone) and one.endswith("rule removed") for one in found), found
+    assert any(one.startswith(gone) and "rule removed" in one for one in found), found
 
 
 def test_a_budget_that_is_raised_or_gone_is_said():
@@ -244,5 +244,5 @@ def test_the_worst_stands_first():
         after = after.replace(was, now)
     said = [one.partition(": ")[2] for one in looser(before, after)]
     raised = [f"max raised from 0.2 to {limit}" for limit in (0.99, 0.3, 0.21)]
-    removed = 'rule removed: min 0.1, max_abs 1.0, on_inconclusive "fail"'
+    removed = "rule removed: min 0.1, max_abs 1.0"
     assert said == [removed, *raised]

@@ -3,7 +3,7 @@
 import datetime as dt
 
 import pytest
-from fakes.policies import parse_policy, plan_of
+from fakes.policies import parse_policy, plan_of, suites_of
 
 from fairgate.gate.loaded_policy import quarantine_problems
 from fairgate.gate.waivers import waiver_problems
@@ -24,7 +24,7 @@ quarantine:
 waivers:
   - {rule: asr/generation, expires: "2026-07-01", reason: r, owner: o, up_to: 0.5}
 """
-PLAN = plan_of(TEXT)
+PLAN, SUITES = plan_of(TEXT), suites_of(TEXT)
 ENTRIES = {"quarantine": (QuarantinePolicy, "until"), "waivers": (WaiverPolicy, "expires")}
 
 
@@ -32,7 +32,10 @@ def faults(entries, name, day, today=TODAY):
     policy = parse_policy(TEXT, "p.yaml").policy
     (entry,) = getattr(policy, entries)
     policy = policy.model_copy(update={entries: [entry.model_copy(update={name: day})]})
-    found = [*quarantine_problems(policy, PLAN, today), *waiver_problems(policy, PLAN, today)]
+    found = [
+        *quarantine_problems(policy, PLAN, today),
+        *waiver_problems(policy, PLAN, SUITES, today),
+    ]
     return [sentence for where, sentence in found if where == (entries, 0, name)]
 
 

@@ -24,7 +24,7 @@ system:
 suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [gender]}
 gates:
-  - {metric: asr/generation/controlled, max: 0.5}
+  - {parity: answers, max: 0.5}
 """
 
 

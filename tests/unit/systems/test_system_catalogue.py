@@ -22,7 +22,7 @@ system: {toy: {answer: positive}}
 suites:
   - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}
 gates:
-  - {metric: asr/generation/controlled, max: 0.1}
+  - {parity: answers, max: 0.1}
 """
 
 

@@ -165,7 +165,7 @@ def test_without_onnx_runtime_the_extra_to_install_is_named(monkeypatch, tmp_pat
         "version: 1\nname: p\nsystem:\n  generator: {model: demo-slm}\n"
         "suites:\n  - {id: s, task: sentiment, sources: demo-reviews, limit: 1,"
         " perturbations: [gender]}\n"
-        "gates:\n  - {metric: asr/generation/controlled, max: 0.15}\n"
+        "gates:\n  - {parity: answers, max: 0.15}\n"
     )
     assert main(["run", "p.yaml", "--out", "out"]) == ExitCode.EXECUTION
     said = capsys.readouterr().err

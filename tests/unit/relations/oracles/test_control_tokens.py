@@ -40,7 +40,7 @@ def test_tags_that_a_policy_names_are_known():
     answer = "<|channel>thought\nIt is negative.<channel|>positive"
     assert first_label(answer, LABELS) is None
     stop = Stop(phrases=LABELS, thinking=(("<|channel>thought", "<channel|>"),))
-    assert LABELS[said_by(answer, stop).named.value] == "positive"
+    assert LABELS[said_by(answer, stop).said.value] == "positive"
 
 
 @pytest.mark.parametrize(
