@@ -46,7 +46,7 @@ def test_metrics_page(check_golden):
     lines.append(
         "Rates are fractions in policies and records and shown times 100 in reports. A bound at the\n"
         "least or greatest value that a metric can have is an error: no run could break it. Headings\n"
-        "name the dimensions for `where` and `for_each`. Papers are listed in [words in\n"
+        "name the dimensions for `where`. Papers are listed in [words in\n"
         "reports](../explanation/glossary.md#papers).\n"
     )
     for dimensions in dict.fromkeys(one.dimensions for one in METRICS):

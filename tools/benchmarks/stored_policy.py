@@ -9,7 +9,7 @@ system:
 suites:
   - {id: sentiment, task: sentiment, sources: demo-reviews, control: neutral}
 gates:
-  - {metric: asr/generation/controlled, max: 0.99, regression: {margin: 0.02}}
-  - {metric: asr/retrieval, max: 0.99, regression: {margin: 0.02}}
-  - {metric: rrs/mean, max: 2.9, regression: {margin: 0.05}}
+  - {parity: all, max: 0.99}
+  - {metric: asr/retrieval, max: 0.99, regression: 0.02}
+  - {metric: rrs/mean, max: 2.9, regression: 0.05}
 """

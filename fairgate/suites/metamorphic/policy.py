@@ -233,8 +233,7 @@ class SuitePolicy(SuiteModel):
         default=NEUTRAL_PHRASES,
         description="Perturbation set of neutral wording; `none` asks none, `paper` (or `neutral`) "
         "nine nouns that are held fixed, beside which rates are the papers' and say nothing about "
-        "wording. Where it is left out for `documents/subject` it is `neutral-subjects`. With it, "
-        "the suite has the rule `unreadable/net` at most 0.02 unless a gate names that metric.",
+        "wording. Where it is left out for `documents/subject` it is `neutral-subjects`.",
     )
     control_phrases: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
