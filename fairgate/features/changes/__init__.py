@@ -72,22 +72,29 @@ def run_of_a_change(run: click.Command) -> click.Command:
 
 
 def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
-    from fairgate.features.changes.base import base_of
     from fairgate.features.changes.code import refuse_own_code, relation_of_base
-    from fairgate.features.changes.gitlab import merge_request_note, token_handed_over
 
+    refusal = None
+    try:  # before any library is imported: it could be the change's
+        root, policy_name = placed(policy, options["root"] or Path())
+        refuse_own_code(root)
+    except UsageError as error:
+        refusal = error
     with _results_in(options["out"], options["formats"]):
         for name, reason in _OF_THE_BASE.items():
             if options.get(name):
                 raise UsageError(f"{reason}; leave one of them out")
-        root, policy_name = placed(policy, options["root"] or Path())
+        if refusal is not None:
+            raise refusal
+        from fairgate.features.changes.base import base_of
+        from fairgate.features.changes.gitlab import merge_request_note, token_handed_over
+
         # The token is for the note alone: it is gone before anything of the change is looked at.
         token = token_handed_over(os.environ)
         with (
             merge_request_note(os.environ, token, policy_name) as note,
             tempfile.TemporaryDirectory(prefix="fairgate-") as scratch,
         ):
-            refuse_own_code(root)
             base = base_of(root, ref)
             place = Path(scratch)
             shared.import_relations(partial(relation_of_base, base.commit, base.edited, place))

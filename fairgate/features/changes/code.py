@@ -1,7 +1,8 @@
 """Code that decides beside FairGate's own: what a change could bring of it is refused.
 
 Python imports from the folders on its path, and finds plugins there; `--relations` names files. A
-folder of the checkout that git tracks files in is one that a change can fill.
+folder of the checkout that git tracks files in is one that a change can fill. Whoever refuses them
+imports no library before: it could be the change's.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.plugins import module_files
-from fairgate.domain.schema import Role
 from fairgate.domain.wording import quoted
-from fairgate.github.base_commit import BaseCommit, Difference
-from fairgate.github.sides import Checkout
 from fairgate.io.git import Repository, repository_of, tracked_below
+
+if TYPE_CHECKING:
+    from fairgate.github.base_commit import BaseCommit, Difference
 
 _BELIEVED = ("HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
 """Variables of folders with models, data sets and git's own settings."""
@@ -31,6 +33,8 @@ def refuse_own_code(root: Path) -> None:
     fine = []
     for folder in dict.fromkeys(map(os.path.abspath, sys.path)):
         if file := _tracked(Path(folder), repository):
+            # What is imported to tell it comes from elsewhere.
+            sys.path[:] = [each for each in sys.path if Path(each).absolute() != Path(folder)]
             raise UsageError(
                 f"{quoted(folder)} is on Python's path, where a change can bring code that "
                 f"decides: git tracks {quoted(file)}. Start FairGate as `fairgate` or "
@@ -77,6 +81,10 @@ def relation_of_base(base: BaseCommit, edited: list[Difference], scratch: Path, 
     One that the change edits is added to `edited`. One outside of the checkout, or that no commit
     has, is whoever starts FairGate's. Raises UsageError where the change alone has it.
     """
+    from fairgate.domain.schema import Role
+    from fairgate.github.base_commit import Difference
+    from fairgate.github.sides import Checkout
+
     named, top = Path(os.path.normpath(path.absolute())), base.top
     file = named if named.is_relative_to(top) else Path(os.path.realpath(path))
     if not file.is_relative_to(top):

@@ -23,7 +23,6 @@ import click
 from fairgate.domain.errors import ExitCode, FairGateError, PolicyError, UsageError
 from fairgate.domain.wording import quoted
 from fairgate.features.changes import placed, shown_path
-from fairgate.features.changes.base import commit_named
 from fairgate.features.changes.code import refuse_own_code
 from fairgate.io.git import Repository, repository_of, writable
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
@@ -57,16 +56,17 @@ def rehearse(policy: Path, base: str, head: str, out: Path | None, cache: Path |
     Only what is committed counts. `report-only`, `baseline-change` and the like are those of the
     workflow that names POLICY. Nothing is sent to GitHub; exits as the check would end.
     """
+    root, policy_name = placed(policy, Path())
+    refuse_own_code(root)  # before any library is imported: it could be the change's
+    from fairgate.features.changes.base import commit_named
     from fairgate.github.change import evaluated
     from fairgate.github.gate_step import gate_change, subject_of
     from fairgate.github.no_verdict import NO_VERDICT, leave_no_verdict
     from fairgate.github.runner import read_inputs
 
-    root, policy_name = placed(policy, Path())
     repository = repository_of(root)
     if repository is None:
         raise UsageError("this folder is in no git checkout; a pull request is made of two commits")
-    refuse_own_code(root)
     ends = commit_named(repository, base), commit_named(repository, head, decides=False)
     if repository.ask("status", "--porcelain", "--untracked-files=no"):
         say("fairgate: note: uncommitted changes are no part of the rehearsal")
