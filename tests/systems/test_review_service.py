@@ -101,15 +101,15 @@ def test_the_gate_follows_what_really_changed(repository, gate):
     harmless = notes.read_text()
     notes.write_text("".join(json.dumps(note) + "\n" for note in POISON) + harmless)
     assert gate("poisoned") == 1
-    assert {"asr/generation", "asr/retrieval", "rrs/mean"} <= failed(gate.record)
+    assert {"parity/answers", "rrs/mean"} <= failed(gate.record)
     assert shares(gate.record)["retrieval"] > 0.9
     notes.write_text(harmless)
 
     assert WRITER.partition("\n")[0] in code
     service.write_text(code.replace(WRITER.partition("\n")[0], WRITER))
     assert gate("worse") == 1
-    assert {"asr/generation", "parity/answers"} <= failed(gate.record)
-    assert not {"asr/retrieval", "rrs/mean"} & failed(gate.record)
+    assert "parity/answers" in failed(gate.record)
+    assert not {"parity/documents", "rrs/mean"} & failed(gate.record)
     assert shares(gate.record)["generator"] > 0.9
 
 
@@ -144,7 +144,7 @@ PLANTS = {
     ),
     "conversations": (
         "turns.py", "        found = [", "talk.messages[0].content",
-        'return Answer(answer="positive", contexts=[])', "drift/net",
+        'return Answer(answer="positive", contexts=[])', "parity/answers",
     ),
     "names": (
         "service.py", "        found = asked.documents", "asked.question",
@@ -152,7 +152,7 @@ PLANTS = {
     ),
     "people-in-notes": (
         "service.py", "            scored.append((score,", "changed.text", "score = -1",
-        "exposure/net",
+        "parity/documents",
     ),
 }  # fmt: skip
 """Where a fault of the service goes for each policy, what is looked at, what is done for some
