@@ -479,7 +479,7 @@ class View:
     picture: Sequence[Block]
     """Everybody at a glance, for the page."""
     examples: Sequence[CaseItem]
-    """The clearest cases, for the top of the page."""
+    """The clearest cases, for the top of the page; empty where the run passes."""
     run_command: str
     commit: str
     policy_path: str
