@@ -13,11 +13,18 @@ verdict, and becomes 4.
 # No import here that takes long: before `main` Ctrl-C still is Python's.
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
-import signal
 import sys
+
+_LIBRARIES = os.path.dirname(os.__file__)  # noqa: PTH120 - nothing is imported yet
+if _LIBRARIES in sys.path:
+    # The current folder and PYTHONPATH come last: a file there takes no library's place.
+    _at = sys.path.index(_LIBRARIES)
+    sys.path[:] = [*sys.path[_at:], *sys.path[:_at]]
+
+import atexit  # noqa: E402
+import contextlib  # noqa: E402
+import signal  # noqa: E402
 
 _INTERRUPTED = 130
 _EXECUTION = 4
