@@ -116,7 +116,11 @@ class ChangeGate(Generic[E]):
         a link: once merged, they would break every build.
         """
         raw, quoted_path = base.read(self._policy), quoted(self._policy)
+        renames = []
         self._earlier = self._policy
+        if raw is None and (renamed := self._renamed(base)):
+            self._earlier, raw = renamed, base.read(renamed)
+            renames = [f"This change renames {quoted(renamed)}, whose rules decide."]
         self._compare_with(base, raw)
         proposed = self._proposed(base, raw)
         # A proposed file that no base commit could give.
@@ -129,14 +133,6 @@ class ChangeGate(Generic[E]):
                     f"{quoted(link)} is a link in this change, so the policy and baseline behind "
                     "it could not decide once it is merged; make it a file or folder of its own"
                 )
-        renames = []
-        if raw is None and proposed is not None:
-            earlier = earlier_path(base, self._runtime.root, self._policy, proposed)
-            if earlier is not None:
-                self._earlier, raw = earlier, base.read(earlier)
-                self._compare_with(base, raw)
-                proposed = self._proposed(base, raw)
-                renames = [f"This change renames {quoted(earlier)}, whose rules decide."]
         written = None if raw is None else self._policy_in(raw)
         if proposed is not None:
             refuse_ended(proposed.loaded, self._runtime.today, written)
@@ -197,6 +193,14 @@ class ChangeGate(Generic[E]):
                 *spent,
             ],
         )
+
+    def _renamed(self, base: BaseCommit) -> str | None:
+        """Return the base's path of the policy that is checked out; None where it has none."""
+        raw = self._checkout.read(self._policy)
+        policy = None if raw is None else self._policy_in(raw)
+        if policy is None:  # what is wrong with it is told where it is loaded
+            return None
+        return earlier_path(base, self._runtime.root, self._policy, policy.name)
 
     def _compare_with(self, base: BaseCommit, raw: bytes | None) -> None:
         """Let `reference: base` mean the system of the base's policy, with the base's files.
@@ -302,15 +306,18 @@ class ChangeGate(Generic[E]):
     def _proposed(self, base: BaseCommit | None = None, then: bytes | None = None) -> Side | None:
         """Return the side of the files that are checked out; what has ended is not asked yet.
 
-        Beside the base's policy, `then`, it may plan some times as many cases: nobody has agreed
-        to more. Raises UsageError before any of them is made.
+        What a change proposes is bounded, beside the base's policy, `then`, by some times as many
+        cases: nobody has agreed to more. Raises UsageError before any of them is made.
         """
         raw = self._checkout.read(self._policy)
-        if raw is None or base is None or then is None:
+        if raw is None or base is None:
             return None if raw is None else self._loaded(raw, self._checkout, self._runtime)
         try:
             return self._loaded(raw, self._checkout, self._runtime, _MOST_PROPOSED)
         except TooManyCasesError as error:
+            if then is None:
+                why = "a change may introduce"
+                raise TooManyCasesError(error.planned, _MOST_PROPOSED, why) from error
             planned = len(self._base_side(base, then, None)[0].loaded.plan.cases)
             most = max(_MOST_PROPOSED, _TIMES_PROPOSED * planned)
             if error.planned > most:

@@ -17,7 +17,6 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.gate.accepted_runs import path_in_repository
 from fairgate.gate.baseline import Reference
 from fairgate.github.base_commit import BaseCommit
-from fairgate.github.sides import Side
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 
 _SUFFIXES = (".yaml", ".yml")
@@ -36,14 +35,16 @@ class _Policy:
     """Empty where it cannot be read."""
 
 
-def earlier_path(base: BaseCommit, root: Path, path: str, proposed: Side) -> str | None:
+def earlier_path(base: BaseCommit, root: Path, path: str, name: str) -> str | None:
     """Return the path of the base's policy that a change has at another path, from the root.
+
+    `name` is that of the change's policy.
 
     It is the one of the same name that the change removes, or whose baseline the change would
     take; else the one that git calls renamed. None where the base has none, and none is missing.
     Raises UsageError where a policy of the base is missing and none of these, or cannot be used.
     """
-    name, taken = proposed.loaded.policy.name, proposed.references.baseline_path
+    taken = path_in_repository(path, name, Reference.BASELINE)
     top, prefix = _top(root, base.prefix), base.prefix
     source = base.renamed_to(f"{prefix}{path}")
     candidates, missing = [], []

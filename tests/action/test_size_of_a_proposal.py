@@ -56,6 +56,30 @@ def test_a_proposal_beyond_all_proportion_is_refused_before_it_is_planned(
     assert max(planned) <= 10, planned
 
 
+def renamed(history):
+    (history.root / GATE).unlink()
+    return POLICY, "may propose beside the base's 230"
+
+
+def introduced(history):
+    return POLICY.replace("name: small", "name: new"), "more than the 100,000 that a change may introduce"
+
+
+@pytest.mark.parametrize("arrives", [renamed, introduced])
+def test_nor_under_a_path_that_the_base_does_not_have(history, job, planned, capsys, arrives):
+    history.branch()
+    text, told = arrives(history)
+    history.write("policies/new.yaml", text.replace("sources.jsonl", "more.jsonl"))
+    history.write("more.jsonl", rows(28_000))
+    history.commit()
+    planned.clear()
+    assert main(["run", "policies/new.yaml", "--base", "main", "--quiet"]) == 2
+    assert told in capsys.readouterr().err
+    assert job.pull(history, FAIRGATE_POLICY="policies/new.yaml") == 2
+    assert told in job.err
+    assert max(planned, default=0) <= 10, planned
+
+
 def test_a_proposal_in_proportion_is_planned(history, planned):
     history.proposes(fair, {"sources.jsonl": rows(60)})
     planned.clear()
