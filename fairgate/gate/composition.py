@@ -38,7 +38,7 @@ from fairgate.gate.origin import Counted
 from fairgate.gate.pace import slower_pace
 from fairgate.gate.rules import idle_notices, sampled_notices
 from fairgate.io.git import current_commit
-from fairgate.io.machine import describe_environment
+from fairgate.io.machine import describe_environment, nothing_left_behind
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.reference import ReferencedSystem, reference_of
@@ -310,11 +310,12 @@ class Composition:
     def serving(self) -> Iterator[None]:
         """Return the block in which the policy's own server runs, where it names one, and workers.
 
-        Whatever looks at the system, asks it, or says what is under test belongs inside.
+        Whatever looks at the system, asks it, or says what is under test belongs inside. Behind it
+        no process of a program under test is left that could change what is written.
         """
         beside = reference_of(self.loaded.policy, self.runtime)
         second = nullcontext() if beside is None else beside[0].served(beside[1])
-        with self._kind.served(self.runtime), second:
+        with nothing_left_behind(), self._kind.served(self.runtime), second:
             try:
                 yield
             finally:

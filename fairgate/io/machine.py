@@ -8,17 +8,19 @@ import os
 import platform
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
 from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import IO
 
-from fairgate.domain.errors import UsageError
+from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.domain.plugins import distributions
 from fairgate.domain.wording import concealed, harmless, quoted
 
-_PR_SET_DUMPABLE = 4
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+_SECONDS_TO_END, _BETWEEN = 10.0, 0.01
 _EVERY_PROGRAM = (
     "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "VIRTUAL_ENV",
     "PYTHONPATH", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR",
@@ -53,6 +55,47 @@ def close_to_others() -> None:
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def nothing_left_behind() -> Iterator[None]:
+    """Let no process outlive the block that a program in it has left, in whatever session (Linux).
+
+    One that loses its parent is given to this process; see prctl(2), PR_SET_CHILD_SUBREAPER. Raises
+    ApplicationError where one cannot be ended.
+    """
+    if sys.platform != "linux":
+        yield
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    before = {*_children()}
+    try:
+        yield
+    finally:
+        latest = time.monotonic() + _SECONDS_TO_END
+        while left := {*_children()} - before:
+            if time.monotonic() > latest:
+                raise ApplicationError(
+                    f"process {min(left)}, which a program under test has left behind, cannot be "
+                    "ended; it could still change what the run has written"
+                )
+            for child in left:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(child, signal.SIGKILL)
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(child, os.WNOHANG)
+            time.sleep(_BETWEEN)
+
+
+def _children() -> Iterator[int]:
+    """Yield this process's children in other sessions than its own: it starts programs so."""
+    own = os.getsid(0)
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit():
+                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                if int(fields[1]) == os.getpid() and int(fields[3]) != own:
+                    yield int(entry.name)
 
 
 def program_environment(names: Sequence[str]) -> dict[str, str]:
