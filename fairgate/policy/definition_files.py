@@ -28,6 +28,7 @@ from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import existing
 from fairgate.policy.checks import label_problems
 from fairgate.policy.parse import Model, validated
+from fairgate.policy.plain_words import why_unclear, words_of
 from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
 from fairgate.relations.clauses import gerund_of, negated_clause, plural_clause, plural_noun
 from fairgate.relations.english import (
@@ -552,11 +553,12 @@ def collect_perturbation_sets(
                     f"the set {quoted(name)} is no control set: name it under `perturbations`, or "
                     "say `control: true` in its file if its terms carry no demographic"
                 )
-            elif group.control and group.is_own and (named := [*_named_by(group, sets)]):
-                more = f", and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+            elif group.control and group.is_own and (faults := [*_named_by(group, sets)]):
+                more = f", and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
                 misfit = (
                     f"the control set {quoted(name)} names identities, beside which nothing would "
-                    f"be seen: {'; '.join(named[:_SHOWN])}{more}; take such phrases out, or name "
+                    "be seen, or is written so that nobody can tell: "
+                    f"{'; '.join(faults[:_SHOWN])}{more}; take such phrases out, or name "
                     "an embedded set, such as `neutral-phrases`"
                 )
             elif any(other.id == group.id for other in sets):
@@ -573,22 +575,36 @@ def collect_perturbation_sets(
 
 
 def _named_by(control: PerturbationSet, sets: Iterable[PerturbationSet]) -> Iterator[str]:
-    """Yield which phrases of a control set name somebody, of what is shipped or in other sets."""
+    """Yield which phrases of a control set name somebody, of what is shipped or in other sets.
+
+    Words are compared without what is between them: `Mus-lim` is one. And which cannot be compared.
+    """
     identities = dict(_identities())
     for group in sets:
         identities |= _of_terms(group)
-    longest = max(map(len, (words.split() for words in identities)))
+    joined = {words.replace(" ", ""): whose for words, whose in identities.items()}
+    longest = max(map(len, joined)) + 1
     for term in control.terms:
-        words = _words(term.noun_phrase)
-        parts = (
-            " ".join(words[begin:end])
-            for begin in range(len(words))
-            for end in range(begin + 1, min(begin + longest, len(words)) + 1)
-        )
-        for part in parts:
-            if whose := identities.get(part) or identities.get(part.removesuffix("s")):
-                yield f"{quoted(term.noun_phrase)} says {quoted(part)} ({whose})"
+        words = words_of(term.noun_phrase)
+        for part in _parts(words, longest):
+            one = "".join(part)
+            if whose := joined.get(one) or joined.get(one.removesuffix("s")):
+                yield f"{quoted(term.noun_phrase)} says {quoted(' '.join(part))} ({whose})"
                 break
+        else:
+            if why := why_unclear(term.noun_phrase):
+                yield f"{quoted(term.noun_phrase)} {why}"
+
+
+def _parts(words: Sequence[str], longest: int) -> Iterator[Sequence[str]]:
+    """Yield the runs of words that have so many letters at most."""
+    for begin in range(len(words)):
+        letters = 0
+        for end, word in enumerate(words[begin:], start=begin + 1):
+            letters += len(word)
+            if letters > longest:
+                break
+            yield words[begin:end]
 
 
 @cache
@@ -610,7 +626,7 @@ def _identities() -> Mapping[str, str]:
     for name, entries in pair_catalogue().items():
         for form in chain.from_iterable(entries):
             said.setdefault(_core(form), name)
-    neutral = [f" {' '.join(_words(term.noun_phrase))} " for group in sets if group.control
+    neutral = [f" {' '.join(words_of(term.noun_phrase))} " for group in sets if group.control
                for term in group.terms]  # fmt: skip
     return {
         words: whose
@@ -628,15 +644,9 @@ def _of_terms(group: PerturbationSet) -> dict[str, str]:
     }
 
 
-def _words(text: str) -> list[str]:
-    """Return the words of a text in lower case, whatever hides in them."""
-    seen = (c for c in unicodedata.normalize("NFKC", text) if unicodedata.category(c) != "Cf")
-    return re.findall(r"\w+", "".join(seen).casefold())
-
-
 def _core(phrase: str) -> str:
     """Return what a phrase says of a person: `middle eastern` of "A Middle Eastern person"."""
-    words = _words(phrase)
+    words = words_of(phrase)
     while words and words[0] in _OF_ANYBODY:
         del words[0]
     while words and words[-1] in _OF_ANYBODY:
