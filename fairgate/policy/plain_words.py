@@ -15,11 +15,12 @@ from collections.abc import Iterator
 _LATIN = "LATIN"
 _TOGETHER = frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "BOPOMOFO"})
 _OF_ALPHABETS = str.maketrans({
-    "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ŋ": "n", "ı": "i",
+    "æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ħ": "h", "ŋ": "n",
+    "\u0131": "i",
 })  # fmt: skip
 """Letters of European alphabets that are no variant of another one by Unicode, in lower case."""
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?|[^\W\d]+")
-_MARKS = frozenset(" '’-‐‑–,.")
+_MARKS = frozenset(" '’-\u2010\u2011–,.")
 _JOINING = "\u200c\u200d"
 """Invisible, and part of how words of some languages are written, of none in Latin letters."""
 

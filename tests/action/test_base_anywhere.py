@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from action.repositories import IDENTITY, LOOSE, POLICY, WORKFLOW_PATH, broken, fair, worse
+from ruamel.yaml import YAML
 
 from fairgate.cli import main
 from fairgate.github.comments import read_comment
@@ -438,6 +439,14 @@ def test_the_shown_recipes_are_one_line_that_judges_by_the_base(history, call, m
         assert call(*words, "--quiet") == 1, line
         assert "the base commit         FAIL" in call.out
         assert (history.root / "run" / "junit.xml").is_file()
+
+
+def test_the_shown_job_of_gitlab_takes_nothing_of_the_files_defaults():
+    """Such as an `after_script`, which could write the artifacts after the verdict."""
+    (shown,) = re.findall(r"```text\n(fairness:.*?)```", PAGE, re.DOTALL)
+    (job,) = YAML(typ="safe").load(shown).values()
+    assert job["inherit"] == {"default": False, "variables": False}
+    assert not {"after_script", "before_script", "hooks", "extends"} & set(job)
 
 
 def test_the_shown_lines_for_pytest_fail_with_the_title(history):

@@ -20,7 +20,8 @@ PROVEN_BY = {
     "test_a_change_of_the_workflow_allows_nothing action/test_base_anywhere.py:"
     "test_every_change_ends_as_on_a_pull_request_with_the_same_comment",
     "a file of the checkout takes part": "action/test_action.py:"
-    "test_nothing_in_the_checkout_takes_part",
+    "test_nothing_in_the_checkout_takes_part action/test_code_of_a_change.py:"
+    "test_no_module_takes_the_place_of_any_that_is_imported",
     "code that is run ends the gate green": "action/test_code_of_a_change.py:"
     "test_no_code_that_is_run_ends_the_gate_green action/test_code_of_a_change.py:"
     "test_a_verdict_stays_what_it_was_whatever_is_left_for_the_end",
@@ -48,6 +49,7 @@ PROVEN_BY = {
     "action/test_changed_data.py:test_another_measuring_model_is_seen",
     "identities are called neutral": "unit/policy/test_control_phrases.py:"
     "test_no_identity_attribute_or_name_that_is_shipped_may_be_called_control "
+    "unit/policy/test_control_phrases.py:test_nor_in_letters_that_look_like_it "
     "action/test_own_control_phrases.py:test_an_introduction_lists_each_of_them",
     "its files run in a job whose token": "action/test_events.py:"
     "test_a_fork_s_number_meets_no_writing_token "
@@ -68,6 +70,11 @@ PROVEN_BY = {
     "more than 2,000,000 cases": "action/test_proposed_policies.py:"
     f"test_an_introduction_of_too_many_cases_is_refused_before_it_is_planned {HERE}:"
     "test_so_many_cases_are_planned_at_most",
+    "more than 100,000 cases": "action/test_size_of_a_proposal.py:"
+    "test_a_proposal_beyond_all_proportion_is_refused_before_it_is_planned "
+    "action/test_size_of_a_proposal.py:test_nor_under_a_path_that_the_base_does_not_have",
+    "a process that it leaves behind": "contract/test_left_behind.py:"
+    "test_nothing_that_a_program_leaves_outlives_the_run",
     "a copied marker makes": "action/test_comments.py:test_a_copied_marker_is_not_ours",
     "something other than what the lock's": "action/test_action_environment.py:"
     "test_a_package_in_the_cache_counts_only_by_the_lock_s_hash",

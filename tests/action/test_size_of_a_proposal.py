@@ -62,7 +62,9 @@ def renamed(history):
 
 
 def introduced(history):
-    return POLICY.replace("name: small", "name: new"), "more than the 100,000 that a change may introduce"
+    return POLICY.replace(
+        "name: small", "name: new"
+    ), "more than the 100,000 that a change may introduce"
 
 
 @pytest.mark.parametrize("arrives", [renamed, introduced])

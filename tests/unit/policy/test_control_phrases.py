@@ -103,7 +103,7 @@ def test_nor_in_letters_that_look_like_it(tmp_path, way):
     "phrase",
     [
         "A reader with 3 pens", "A person on the 21st floor", "A neighbour's cousin, who is late.", "Eine große Person",
-        "Une lectrice très fatiguée", "Ein Mensch mit Brille", "Zażółć, czytelnik", "Человек с лампой",
+        "Une lectrice très fatiguée", "Ein Mensch mit Brille", "Zażółć, czytelnik", "Человек без лампы",
         "眼鏡をかけた読者", "키가 큰 사람", "一位高个子读者", "\u06a9\u062a\u0627\u0628\u200c\u062e\u0648\u0627\u0646", "A well-read person",
     ],
 )  # fmt: skip
