@@ -9,14 +9,37 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, model_validator
+
+from fairgate.domain.wording import quoted
 
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+_HOST = re.compile(r"\w(?:[\w.-]*\w)?\.?|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%\w+)?")
+
+
+def _address(text: str) -> str:
+    """Return an address. Raises ValueError where a client would find no host or port in it."""
+    expected = "expected `http://HOST:PORT/PATH`, such as `http://127.0.0.1:8000/ask`"
+    if "{{" in text or "${" in text:
+        raise ValueError(f"{quoted(text)}: nothing is filled into an address; {expected}")
+    try:
+        split = urlsplit(text)
+        host, port = split.hostname or "", split.port
+    except ValueError as error:
+        raise ValueError(f"{quoted(text)} is no address ({error}); {expected}") from None
+    if not _HOST.fullmatch(host) or port == 0:
+        raise ValueError(f"{quoted(text)} is no address; {expected}")
+    return text
+
+
+Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$"), AfterValidator(_address)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 _BRANCH = re.compile(r"<[a-z-]+>")
 LEAST_KAPPA, LEAST_DECIDED, LEAST_PAIRS = 0.4, 0.8, 20

@@ -30,7 +30,13 @@ from fairgate.relations.sentences.splitting import sentences
 from fairgate.suites.readings import Readings
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
-from fairgate.terminal.options import POLICY_FILE, allow_python, runtime_of, runtime_options
+from fairgate.terminal.options import (
+    POLICY_FILE,
+    allow_python,
+    called,
+    runtime_of,
+    runtime_options,
+)
 
 _YES = "yes"
 _WORD = "marigold"
@@ -124,9 +130,9 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         needed = f"{round(tokens * len(prompts)):,}"
         yield f"By what these three report it costs about {needed} tokens{cost}."
     name = shlex.quote(loaded.parsed.path)
-    yield f"Next: fairgate run {name}"
-    yield "  fairgate baseline accept RUN --reason …    makes the run that you looked at a baseline"
-    yield f"  fairgate rehearse {name}    shows what a pull request of two commits is told"
+    run, accept = called("run"), called("baseline accept", loaded.parsed.path)
+    yield f"Next: {run} {name} --out .fairgate/first"
+    yield f'  {accept} .fairgate/first --reason "…" # once you have looked at it'
 
 
 def _memory(plan: TestPlan, system: SystemUnderTest) -> list[str]:

@@ -323,22 +323,30 @@ def run_policy_path(run: Path) -> Path:
     named = provenance.get("policy_path") if isinstance(provenance, dict) else None
     if not isinstance(named, str) or not named or "\0" in named:
         raise DataError(f"{run / RECORD}: names no policy; name it with --policy")
-    path, here = Path(named), Path.cwd().resolve()
-    try:
-        file = path.resolve()
-        is_file = file.is_file()
-    except (OSError, RuntimeError):  # a name that is too long, or a link to itself
-        file, is_file = run.resolve(), False
-    is_own = file.parent in (here, here / "policies") and not file.is_relative_to(run.resolve())
-    if not is_own and not is_tracked(file, here):
+    path = Path(named)
+    if not is_own_policy(path, run):
         raise UsageError(
             f"the run's record names the policy {quoted(named[:300])}, which is neither in version "
             "control here nor in this folder or its `policies`; a record never chooses what is run "
             "or where results are written: name the policy with --policy"
         )
-    if not is_file:
+    if not path.is_file():
         raise UsageError(f"the run's policy {quoted(named)} is not there; name it with --policy")
     return path
+
+
+def is_own_policy(path: Path, run: Path) -> bool:
+    """Return whether a policy is found by the record of a run: a file of this checkout."""
+    here = Path.cwd().resolve()
+    try:
+        file = path.resolve()
+        file.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, RuntimeError):  # a name that is too long, or a link to itself
+        return False
+    is_near = file.parent in (here, here / "policies") and not file.is_relative_to(run.resolve())
+    return is_near or is_tracked(file, here)
 
 
 def plan_lines(loaded: LoadedPolicy) -> Iterator[str]:

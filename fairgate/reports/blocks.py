@@ -433,6 +433,8 @@ class ReportOptions:
     """The run's folder, as commands name it."""
     run_command: str = ""
     """The command that made this run; empty: `fairgate run` and the policy's path."""
+    called: Callable[[str], str] = "fairgate {}".format
+    """A command of FairGate's as this call would give it: `run` is `fairgate run --root shop`."""
     place: str = ""
     """Where the run's paths start at, in the repository: `services/shop/`."""
     has_explain: bool = False

@@ -324,7 +324,9 @@ def cause_step(material: Material) -> Inline:
     if not asks_user or not is_open or run.result.outcome is not Outcome.FAIL:
         return ""
     policy = shlex.quote(run.result.gate_input.provenance.policy_path)
-    plan_command = command(f"fairgate plan {policy} --after {shlex.quote(options.run_path)}")
+    plan_command = command(
+        f"{options.called('plan')} {policy} --after {shlex.quote(options.run_path)}"
+    )
     why = "To see whether it comes through retrieval or from the generator, put the questions of "
     return [why, plan_command, " to your system, and add its answers to the recorded ones."]
 

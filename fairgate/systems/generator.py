@@ -35,7 +35,7 @@ from fairgate.domain.executions import (
 )
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
-from fairgate.domain.schema import Access, ByShape, Names, Role, Seed, Strict, Text, way_of
+from fairgate.domain.schema import Access, Address, ByShape, Names, Role, Seed, Strict, Text, way_of
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted
 from fairgate.io.http_messages import NOT_NOW, HttpAnswer, HttpError, HttpService, failure_in
 from fairgate.io.machine import libraries_of_answers
@@ -44,7 +44,6 @@ from fairgate.systems.listed_tokens import MOST_LISTED, is_listed, listed_degree
 from fairgate.systems.models import WHICH_GRAPH, GraphFile
 from fairgate.systems.revisions import RevisionField
 from fairgate.systems.service_fields import (
-    Address,
     Attempts,
     Concurrency,
     PerSecond,
@@ -232,10 +231,18 @@ def _extra(body: dict[str, Any]) -> dict[str, Any]:
 ExtraBody = Annotated[dict[Text, Any], AfterValidator(_extra)]
 
 
+def _without_path(url: str) -> str:
+    """Return an endpoint's address. Raises ValueError where it ends with what is appended."""
+    end = "/chat/completions"
+    if url.rstrip("/").endswith(end):
+        raise ValueError(f"ends with {end}, which is appended; leave it out")
+    return url
+
+
 class EndpointPart(Strict):
     """Where a model is asked, and at which pace."""
 
-    base_url: Address = Field(
+    base_url: Annotated[Address, AfterValidator(_without_path)] = Field(
         description="Address with its version, such as `http://127.0.0.1:8000/v1`; "
         "`/chat/completions` is appended. Without credentials."
     )

@@ -24,7 +24,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from fairgate.domain.errors import ApplicationError, FailedQuestionError
 from fairgate.domain.executions import Execution, Question, usage_of
-from fairgate.domain.schema import Access, Strict, way_of
+from fairgate.domain.schema import Access, Address, Strict, way_of
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.http_messages import (
     NOT_NOW,
@@ -44,7 +44,6 @@ from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
 from fairgate.systems.service_fields import (
-    Address,
     Attempts,
     Concurrency,
     Header,

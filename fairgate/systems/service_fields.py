@@ -14,7 +14,6 @@ from fairgate.io.replies import JsonPaths, ReplyPaths, json_path
 
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]
-Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$")]
 MOST_BYTES = 16 << 20
 """Of one answer."""
 Seconds = Annotated[float, Field(gt=0, le=3600)]

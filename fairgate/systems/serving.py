@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.schema import Access, Strict, Text, way_of
+from fairgate.domain.schema import Access, Address, Strict, Text, way_of
 from fairgate.domain.wording import quoted
 from fairgate.io.http_messages import HttpError, Limits, Request
 from fairgate.io.machine import last_words, program_environment
-from fairgate.systems.service_fields import Address, Seconds, Variable
+from fairgate.systems.service_fields import Seconds, Variable
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import HttpClient

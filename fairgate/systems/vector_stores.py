@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 from fairgate.domain.errors import ApplicationError, UsageError
 from fairgate.domain.executions import Document, Execution, Question
 from fairgate.domain.ports import Embedder, Vectors
-from fairgate.domain.schema import Access, Strict, Text, facts, way_of
+from fairgate.domain.schema import Access, Address, Strict, Text, facts, way_of
 from fairgate.domain.wording import concealed, harmless, listed, quoted
 from fairgate.io.http_messages import HttpAnswer, HttpService, secret_in
 from fairgate.io.replies import (
@@ -37,7 +37,6 @@ from fairgate.io.replies import (
 )
 from fairgate.systems.revisions import RevisionField, revision_text
 from fairgate.systems.service_fields import (
-    Address,
     Attempts,
     Concurrency,
     PerSecond,

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -154,6 +155,50 @@ def given_options() -> dict[str, str]:
         if parameter.name is not None
         and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
     }
+
+
+FIRST_RUN = Path(".fairgate/first")
+"""Where what is printed before a first run puts it."""
+_KEPT = ("relations", "root", "cache", "device", "allow_python", "baseline")
+"""What a further command of the same work needs, too: where files are, whose code may run."""
+
+
+def called(name: str, policy: str = "", run: Path = FIRST_RUN) -> str:
+    """Return a command of FairGate's, `run` or `baseline accept`, with what this call was given.
+
+    `policy` is that of a folder `run`: it is named where the run's record does not find it.
+    Without a call it is the command alone.
+    """
+    from fairgate.gate.run_folder import is_own_policy
+
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return f"fairgate {name}"
+    root = context.find_root()
+    words, command = [_given(root, root.command)], root.command
+    for word in name.split():
+        inner = command.get_command(root, word) if isinstance(command, click.Group) else None
+        if inner is None:
+            break
+        words.append(word)
+        command = inner
+    takes_policy = any("--policy" in parameter.opts for parameter in command.params)
+    if takes_policy and policy and not is_own_policy(Path(policy), run):
+        words.append(shlex.join(["--policy", policy]))
+    return " ".join(filter(None, ["fairgate", *words, _given(context, command)]))
+
+
+def _given(context: click.Context, command: click.Command) -> str:
+    """Return those options of a call that another command takes, too, as they were given."""
+    words: list[str] = []
+    for parameter in command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if name in _KEPT and is_given:
+            value = context.params.get(name, context.meta.get(name))
+            for one in value if isinstance(value, list | tuple) else (value,):
+                words += [parameter.opts[0], *([] if one is True else [str(one)])]
+    return shlex.join(words)
 
 
 def require_terminal(instead: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import functools
 import os
 import sys
 import threading
@@ -24,6 +25,7 @@ import click
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.ports import SILENT, PassedOn, Progress
 from fairgate.domain.wording import harmless
+from fairgate.terminal.options import called
 
 if TYPE_CHECKING:
     from fairgate.gate.composition import FinishedRun
@@ -130,7 +132,9 @@ def report_run(
     from fairgate.reports.present import local_view, texts_of
 
     run, loaded, report_only = done.run, done.loaded, options["report_only"]
-    view_options = {"report_only": report_only, "limit": options.get("limit")}
+    limit = options.get("limit")
+    as_called = functools.partial(called, policy=loaded.parsed.path, run=folder)
+    view_options = {"report_only": report_only, "limit": limit, "called": as_called}
     with timed("build reports"):
         view = local_view(run, loaded, folder, formats, **view_options)
     with timed("write files"):

@@ -34,7 +34,7 @@ def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
     assert "attribution: no: the system is handed no documents" in place.out
     assert "A run asks 138 questions of " in place.out
     assert "if 8 side by side are answered as quickly as one" in place.out
-    for command in ("run app.yaml", "baseline accept RUN", "rehearse app.yaml"):
+    for command in ("run app.yaml", "baseline accept .fairgate/first"):
         assert f"fairgate {command}" in place.out.partition("Next: ")[2]
     assert place.gate(http(app, documents="$.contexts[*]")) == 0, place.err
     assert len(app.seen) == 3 + 138  # as many as it said, and nothing was stored

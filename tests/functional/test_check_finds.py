@@ -372,3 +372,18 @@ def test_texts_that_do_not_go_behind_a_speaker_are_named(workspace):
         assert workspace.run("check", "policy.yaml") == 0
         assert workspace.out.count("1 of 4 texts hold double quotes inside") == quotes
         assert workspace.out.count("1 of 4 texts speak of an identity themselves ('s2'") == spoken
+
+
+def test_an_address_that_no_client_can_ask(workspace):
+    workspace.sources(4)
+    for part in (
+        "url: 'http://127.0.0.1:8000MODEL'",
+        "url: 'http://127.0.0.1:1', revision_url: 'http://x:y'",
+    ):
+        (workspace.root / "p.yaml").write_text(
+            f"version: 1\nname: p\nsystem:\n  http: {{{part}}}\nsuites:\n"
+            "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}\n"
+        )
+        assert workspace.run("check", "p.yaml") == 2
+        assert "p.yaml:4" in workspace.err
+        assert "is no address" in workspace.err

@@ -83,9 +83,10 @@ REPLIES = {
         "$.message", "$.citations[*]", None,
     ),
     'return {"response": text}': ("$.response", None, None),
-    "return build(x)": ("$.answer", "$.documents[*]", None),
-    'return {"odd key": 1, "reply": text}': ("$.answer", "$.documents[*]", None),
+    "return build(x)": ("$.answer", None, None),
+    'return {"odd key": 1, "reply": text}': ("$.answer", None, None),
 }  # fmt: skip
+NOT_READ = ("return build(x)", 'return {"odd key": 1, "reply": text}')
 
 
 def test_the_reply_of_a_handler_is_read(tmp_path, monkeypatch):
@@ -103,9 +104,112 @@ def test_the_reply_of_a_handler_is_read(tmp_path, monkeypatch):
         policy = loaded(folder / POLICY)
         response = policy["system"]["http"]["response"]
         places = tuple(response.get(part) for part in ("answer", "documents", "document"))
-        if places != expected:
+        is_told = "answer: $.answer} # not read" in (folder / POLICY).read_text()
+        if places != expected or is_told != (body in NOT_READ):
             wrong.append((body, places))
     assert not wrong
+
+
+APPS = {
+    "a variable with a default is no route": (
+        """import os
+from fastapi import FastAPI
+from pydantic import BaseModel
+model = os.environ.get("MODEL", "small")
+app = FastAPI()
+class Asked(BaseModel):
+    user_id: str = ""
+    question: str
+    history: list[str] = []
+@app.post("/ask")
+async def ask(asked: Asked): return {"answer": model}
+""",
+        ("/ask", {"question": "{{query}}"}, "$.answer", "/openapi.json"),
+    ),
+    "routers have prefixes": (
+        """from fastapi import APIRouter, FastAPI
+from pydantic import BaseModel, Field
+class Document(BaseModel):
+    title: str
+    content: str
+class Asked(BaseModel):
+    text: str = Field(..., alias="message")
+class Told(BaseModel):
+    reply: str
+    sources: list[Document]
+router = APIRouter(prefix="/v1")
+@router.post("/feedback")
+def feedback(asked: Asked): ...
+@router.post("/chat", response_model=Told)
+def chat(asked: Asked): return build(asked)
+@router.get("/items/{id}")
+def item(id): ...
+@router.get("/healthz")
+def health(): ...
+def create_app() -> FastAPI:
+    app = FastAPI(openapi_url=None)
+    app.include_router(router, prefix="/api")
+    return app
+""",
+        ("/api/v1/chat", {"message": "{{query}}"}, "$.reply", "/api/v1/healthz"),
+    ),
+    "a chat takes messages": (
+        """from fastapi import FastAPI, Request
+app = FastAPI(openapi_url=None)
+@app.get("/pages/{name}")
+def page(name): ...
+@app.get("/find")
+def find(query: str): ...
+@app.post("/v1/chat/completions")
+async def complete(request: Request):
+    body = await request.json()
+    return {"text": body["messages"]}
+""",
+        ("/v1/chat/completions", {"messages": "{{messages}}"}, "$.text", "/v1/chat/completions"),
+    ),
+    "a Blueprint's prefix is that of its registration": (
+        """from flask import Blueprint, Flask, jsonify, request
+talk = Blueprint("talk", __name__, url_prefix="/old")
+@talk.post("/chat")
+def chat():
+    data = request.get_json(force=True)
+    return jsonify({"reply": data["msg"], "cites": [{"id": 1}]})
+def create_app():
+    app = Flask(__name__)
+    app.register_blueprint(talk, url_prefix="/x")
+    return app
+""",
+        ("/x/chat", {"msg": "{{query}}"}, "$.reply", "/x/chat"),
+    ),
+    "what is no literal is not read": (
+        """from flask import Flask, request
+PATH = "/chat"
+app = Flask(__name__)
+@app.route(PATH, methods=["POST"])
+def chat(): return {"reply": request.json["q"]}
+""",
+        ("/ask", {"question": "{{query}}"}, "$.answer", "/"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_routes_are_those_of_decorators_and_the_rest_is_told(workspace, name):
+    text, expected = APPS[name]
+    (workspace.root / "main.py").write_text(text)
+    assert workspace.run("init", "--yes", "--task", "free") == 0, workspace.err
+    system = loaded(workspace.root / POLICY)["system"]
+    http, base = system["http"], "http://127.0.0.1:8000"
+    places = (
+        http["url"],
+        http["request"],
+        http["response"]["answer"],
+        system["serve"]["ready_url"],
+    )
+    assert places == (base + expected[0], *expected[1:3], base + expected[3])
+    assert ("main.py has no POST route" in workspace.out) == ("PATH" in text)
+    assert ("# not read" in (workspace.root / POLICY).read_text()) == ("PATH" in text)
+    assert workspace.run("check", POLICY) == 0, workspace.err
 
 
 def test_questions_that_no_run_can_read_are_refused_before_anything_is_written(workspace):
@@ -153,7 +257,11 @@ def test_a_flask_app_is_started_and_asked(tmp_path, monkeypatch):
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "models"])
 def test_every_task_of_every_system_is_a_valid_policy(workspace, task, system):
-    assert workspace.run("init", "--yes", "--task", task, *TASKS[task], "--system", system) == 0
+    refused = system == "demo" and task in ("free", "labels")  # which that model does not answer
+    command = ["init", "--yes", "--task", task, *TASKS[task], "--system", system]
+    assert workspace.run(*command) == 2 * refused
+    if refused:
+        return
     assert workspace.run("check", POLICY) == 0, workspace.err
     lines = (workspace.root / POLICY).read_text().splitlines()
     told = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]

@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.wording import quoted
-from fairgate.features.init.replies import flask_of, reply_of
+from fairgate.domain.wording import listed, quoted
+from fairgate.features.init.service import service_in
 from fairgate.terminal.options import EXISTING_FILE, require_terminal
 
 _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
@@ -21,6 +21,8 @@ _APPLICATIONS = ("http", "command", "python")
 """Systems for which an application is written: it answers by words that it knows until the user's
 takes its place, so that the first run has a verdict."""
 _TASKS = ("free", "sentiment", "toxicity", "labels", "options")
+_EMBEDDED = ("sentiment", "toxicity", "options")
+"""Tasks that the embedded model answers."""
 _SETS = "race, gender, orientation, age"
 _NAME_FORM = "lower-case letters, digits, `-` and `_`, a letter first"
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
@@ -40,20 +42,12 @@ _ASKED = {
     "owner": "Owner of your fork or copy of FairGate on GitHub",
     "system": "System under test", "limit": "Questions to ask, each about 40 times (empty: all)",
 }  # fmt: skip
-_APP = re.compile(r"^(?:(\w+)(?:: FastAPI)? = FastAPI\(|def (\w+)\(\) -> FastAPI:)", re.MULTILINE)
-_FLASK = re.compile(r"^(\w+)(?:: Flask)? = Flask\(", re.MULTILINE)
-_POST = re.compile(
-    r"""\.post\(["']([^"'{]+)["'].*\)\s+(?:async )?def \w+\(\w+: (\w+).*?\)(?: -> (\w+))?:"""
-)
-_GET = re.compile(r"""\.get\(["']([^"'{]+)["']""")
-_FIELD = re.compile(r"^    (\w+): (\w+)(.*)$", re.MULTILINE)
-_SECRET = re.compile(r"""os\.environ\[["'](\w+)["']\]""")
 _IMAGE = re.compile(r"^FROM python:(3\.(?:1[1-9]|[2-9]\d))\b|^EXPOSE (\d+)", re.MULTILINE)
 NOTHING: Mapping[str, Any] = {
     "install": "", "corpus": "",
     "python": "3.11", "port": "8000", "service": "", "env": [], "url": "/ask", "ready": "/",
     "asked": "question", "given": "documents", "answer": "answer", "documents": "documents",
-    "document": "",
+    "document": "", "open": {"url": "", "asked": "", "answer": ""}, "notes": [],
 }  # fmt: skip
 """What templates are given where nothing is found in a folder."""
 ANYBODY = "org"
@@ -106,7 +100,8 @@ def _owner(text: str) -> str:
     "--system", type=click.Choice(_SYSTEMS),
     help="What is tested: embedded models, your own ONNX models, recorded answers, or a system of "
     "your own, asked over HTTP, as a program, as a Python function, or a model at an endpoint "
-    "(default: http where the folder has a FastAPI or Flask app, else demo).",
+    "(default: http where the folder has a FastAPI or Flask app, or where the embedded models do "
+    "not answer the task; else demo).",
 )  # fmt: skip
 @click.option(
     "--owner", type=_owner, metavar="OWNER",
@@ -134,7 +129,8 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     seen = found(Path())
     if ship_check:
         return _write_ship_check(seen["corpus"])
-    options_given["system"] = options_given["system"] or ("http" if seen["service"] else "demo")
+    shows = "demo" if options_given["task"] in _EMBEDDED else "http"
+    options_given["system"] = options_given["system"] or ("http" if seen["service"] else shows)
     options_given["owner"] = options_given["owner"] or own_owner() or ANYBODY
     if not yes:
         require_terminal("--yes")
@@ -142,20 +138,33 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     name, task, owner = options_given["name"], options_given["task"], options_given.pop("owner")
     if (task == "labels") != bool(options_given["labels"]):
         raise UsageError("--task labels needs --labels, and no other task takes them")
+    if options_given["system"] == "demo" and task not in _EMBEDDED:
+        raise UsageError(
+            f"the embedded model answers {listed(_EMBEDDED, last='and')} alone, so that a run of "
+            f"--task {task} would have no verdict: name another --system"
+        )
     inside = _place_in_repository()
     top, root = inside or (Path(), "")
     up = "../" * len(Path(root).parts)
     files = starter_files(root=root, seen=seen, **options_given)
-    workflow = workflow_file(name=name, owner=owner, root=root, seen=seen)
+    gates_changes = options_given["system"] != "python"
+    workflow = workflow_file(name=name, owner=owner, root=root, seen=seen) if gates_changes else {}
     written = [
         *_write_missing(Path(), files),
         *((up + path, is_new) for path, is_new in _write_missing(top, workflow)),
     ]
     for path, is_new in written:
         click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
-    if inside is None:
+    for note in seen["notes"] if options_given["system"] == "http" else ():
+        click.echo(f"note   {note}")
+    if not gates_changes:
+        click.echo(
+            "note   no workflow: a function would run in the process that judges, so pull requests "
+            "do not call it; there the system is asked by `command` or `http`"
+        )
+    elif inside is None:
         click.echo("note   the folder is in no git repository; the workflow needs one (`git init`)")
-    if owner == ANYBODY:
+    if owner == ANYBODY and gates_changes:
         click.echo(
             f"note   in the workflow `{ANYBODY}` stands for the owner of your fork or copy of "
             "FairGate: put it there, for anybody could own that name"
@@ -306,41 +315,12 @@ def found(folder: Path) -> dict[str, Any]:
     for path in (
         path for depth in ("", "*/", "*/*/") for path in sorted(folder.glob(f"{depth}*.py"))
     ):
-        if app := _APP.search(text := _text(path)):
-            return seen | _service(path, folder, app, text)
-        if app := _FLASK.search(text):
-            place = path.relative_to(folder).with_suffix("").as_posix()
-            words = ["python", "-m", "flask", "--app", f'"{place}:{app[1]}"', "run"]
-            env = sorted({*_SECRET.findall(text)})
-            return seen | {"service": ", ".join(words), "env": env, "given": ""} | flask_of(text)
+        place = path.relative_to(folder).as_posix()
+        if not re.fullmatch(r"\w[\w./-]*", place, re.ASCII) or place.startswith("test"):
+            continue
+        if service := service_in(path, folder):
+            return seen | service
     return seen
-
-
-def _service(path: Path, folder: Path, app: re.Match[str], text: str) -> dict[str, Any]:
-    """Return how a FastAPI app is started and asked, and the variables that it needs."""
-    module, package = path.stem, path.parent
-    while package != folder and (package / "__init__.py").is_file():
-        module, package = f"{package.name}.{module}", package.parent
-    words = ["--factory", f'"{module}:{app[2]}"'] if app[2] else [f'"{module}:{app[1]}"']
-    words += ["--app-dir", package.relative_to(folder).as_posix()] if package != folder else []
-    seen = {
-        "service": ", ".join(["python", "-m", "uvicorn", *words]),
-        "env": sorted({*_SECRET.findall(text)}),
-        "ready": next(iter(_GET.findall(text)), "/openapi.json"),
-    }
-    if post := _POST.search(text):
-        seen["url"] = post[1]
-        for name, of_text, of_list in (
-            (post[2], "asked", "given"),
-            (post[3], "answer", "documents"),
-        ):
-            body = text.partition(f"\nclass {name}(")[2].partition("\n\n\n")[0]
-            kinds = {field: f"{kind}{more}" for field, kind, more in _FIELD.findall(body)}
-            texts = [field for field, kind in kinds.items() if kind.startswith("str")]
-            lists = [field for field, kind in kinds.items() if kind.startswith("list[")]
-            if texts:
-                seen |= {of_text: texts[0], of_list: lists[0] if lists else ""}
-    return seen | reply_of(text)
 
 
 def own_owner() -> str:

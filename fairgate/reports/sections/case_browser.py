@@ -114,7 +114,7 @@ class _Data:
         """Return everything, ready to be written as JSON."""
         options = self._material.options
         rows = [self._row(tag, row) for tag, row in self._rows]
-        run = f"fairgate explain {shlex.quote(options.run_path)}"
+        run = f"{options.called('explain')} {shlex.quote(options.run_path)}"
         return {
             "explain": run if options.has_explain else "",
             "several": len({row.suite for _, row in self._rows}) > 1,

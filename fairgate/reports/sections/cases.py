@@ -299,7 +299,8 @@ def _quoted(material: Material, text: str) -> Span:
 
 
 def _explain(options: blocks.ReportOptions, row: PairRow) -> str:
-    return f"fairgate explain {shlex.quote(options.run_path)} {shlex.quote(row.key)}"
+    run = shlex.quote(options.run_path)
+    return f"{options.called('explain')} {run} {shlex.quote(row.key)}"
 
 
 def clearest_cases(material: Material) -> list[PairRow]:

@@ -187,13 +187,13 @@ def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseIt
         ),
         blocks.CaseSide(head=who, text=question, answer=marked(material, answer, usual)),
     ]  # fmt: skip
-    has_explain = material.options.has_explain
-    run = f"fairgate explain {shlex.quote(material.options.run_path)} {shlex.quote(key)}"
+    options = material.options
+    run = f"{options.called('explain')} {shlex.quote(options.run_path)} {shlex.quote(key)}"
     return blocks.CaseItem(
         title=[who, " is told ", new] if new else [who, " is told something else"],
         text=question,
         facts=[side.answer for side in sides],
-        command=blocks.command(run) if has_explain else blocks.code(key),
+        command=blocks.command(run) if options.has_explain else blocks.code(key),
         sides=sides,
     )
 

@@ -375,7 +375,7 @@ def breaks_only_limits(result: GateResult) -> bool:
 def run_command(material: Material) -> str:
     """Return the command that makes this run again."""
     path = shlex.quote(material.result.gate_input.provenance.policy_path)
-    return material.options.run_command or f"fairgate run {path}"
+    return material.options.run_command or f"{material.options.called('run')} {path}"
 
 
 def accept_command(material: Material) -> str:
@@ -391,7 +391,8 @@ def accept_command(material: Material) -> str:
     fits = fits and not result.evidence.problems and not breaks_only_limits(result)
     if not material.options.run_path or not fits or material.options.limit is not None:
         return ""
-    return f'fairgate baseline accept {shlex.quote(material.options.run_path)} --reason "…"'
+    accept = material.options.called("baseline accept")
+    return f'{accept} {shlex.quote(material.options.run_path)} --reason "…"'
 
 
 def reproduce(material: Material) -> Iterator[Section]:

@@ -9,6 +9,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 from fairgate.domain.cases import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.domain.schema import (
     Access,
+    Address,
     ByShape,
     Later,
     Name,
@@ -62,7 +63,7 @@ class EndpointPolicy(Strict):
     """A retriever whose embeddings come from an OpenAI-compatible endpoint."""
 
     id: Name = Field(default="endpoint", description="Name of the retriever in keys and slices.")
-    endpoint: Annotated[str, Field(pattern=r"^https?://[^\s@]+$")] = Field(
+    endpoint: Address = Field(
         description="Base URL; `/embeddings` is appended. Without credentials."
     )
     model: Text = Field(description="Name of the model as the endpoint knows it.")
