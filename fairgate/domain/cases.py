@@ -40,6 +40,10 @@ DEFAULT_RETRIEVER = "dense"
 DEFAULT_TOP_K = 10
 DEFAULT_INSTRUCTION = "plain"
 _TWO = 2
+CONTROL = "control"
+"""The category of written control prompts."""
+WRITTEN = "written"
+"""Id of the relation of written follow-ups that name none."""
 TURNS = " / "
 """Between the turns of a conversation, where they are shown as one text."""
 
@@ -131,10 +135,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """What was written for one source beforehand: its follow-up, and what differs (Meta-Fair)."""
+    """A follow-up that was written for one source beforehand, and what differs."""
 
     relation: str
-    """Id of the only relation that the source is for."""
+    """Id of the relation that asks it."""
     follow_up: str
     """Text of the follow-up; it may hold `{response}`, the place of the source's response."""
     dimension: str
@@ -147,12 +151,22 @@ class Pair:
     """Options of a multiple choice, items to be ranked; empty for other relations."""
 
     @property
+    def is_control(self) -> bool:
+        """Whether the follow-up is a control prompt, which names nobody."""
+        return self.dimension == CONTROL
+
+    @property
     def term(self) -> str:
         """Return the pair's term, lower case: the follow-up's attribute, else the source's.
 
         Part of the follow-up's key.
         """
         return " ".join((self.attribute or self.source_attribute).lower().split())
+
+    @property
+    def place(self) -> str:
+        """Return category and term, as the follow-up's key has them: `gender/man`."""
+        return f"{self.dimension}/{self.term}"
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -170,8 +184,9 @@ class Source:
     """The text with slots for its attributes; empty where nothing is known of them."""
     attributes: tuple[AttributeUse, ...] = ()
     """Sensitive attributes that the text states, in the order in which the frame was given them."""
-    pair: Pair | None = None
-    """Its follow-up, where that was written and not made; None: relations make their own."""
+    pairs: tuple[Pair, ...] = ()
+    """Its follow-ups that were written and not made, all of one relation; most sources have none.
+    """
     document: CorpusDocument | None = None
     """A document of the corpus, whom it names in braces; None: none is known."""
 

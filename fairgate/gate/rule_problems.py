@@ -64,7 +64,7 @@ def parity_problems(
         if not neutral:
             why = (
                 "no suite asks control prompts, which identities are compared with: set `control` "
-                "in a suite, or bound a metric"
+                "in a suite, write some (columns `control/…` of its table), or bound a metric"
             )
         elif all(gate.parity == "sentences" for _ in asked):
             why = "no suite reads sentences: set `read: [sentences]` in a suite"

@@ -14,6 +14,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     plugins="fairgate.relations",
     places={
         "set-equivalence": "set_equivalence:SetEquivalence",
+        "written": "written:Written",
         "documents/subject": "documents:DocumentSubject",
         "conversation/introduction": "conversation:SelfIntroduction",
         "names/first-name": "names:FirstName",

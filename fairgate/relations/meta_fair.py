@@ -43,8 +43,8 @@ from fairgate.relations.relation import (
     NotApplicable,
     SameAnswer,
 )
+from fairgate.relations.written import NOT_WRITTEN, written_follow_ups
 
-NOT_WRITTEN = "no follow-up was written for the source (`relation`, `follow_up`)"
 AnswerPairs = tuple[tuple[str, str], tuple[str, str], tuple[str, str]]
 _ASKER = " asks you the following question: "
 _YES_OR_NO: Mapping[str, Any] = {"labels": (YES, NO), "stop": YesNoOracle().stop()}
@@ -107,7 +107,7 @@ class WrittenPair(SameAnswer):
                 sets=(),
                 source=self.source + self.below,
                 follow_ups=(self.wording.replace("{question}", self.follow_up) + self.below,),
-                pair=pair,
+                pairs=(pair,),
                 answers=tuple(ExampleAnswers(*answers, verdict) for answers, verdict in judged),
             ),
         )
@@ -129,31 +129,26 @@ class WrittenPair(SameAnswer):
     def follow_ups(
         self, source: Source, sets: Sequence[PerturbationSet]
     ) -> Sequence[FollowUp] | NotApplicable:
-        """Return the one follow-up that was written for the source."""
+        """Return the follow-ups that were written for the source, where it has enough items."""
         del sets
-        pair = source.pair
-        if pair is None:
-            return NotApplicable(reason=NOT_WRITTEN)
-        text = self.wording.replace("{question}", self.shown(pair.follow_up, source))
-        variant = f"{pair.dimension}/{pair.term}"
-        return [
-            FollowUp(variant=variant, category=pair.dimension, term=pair.term, text=text, pair=pair)
-        ]
+        counts, given = self.item_counts, len(_items(source))
+        if source.pairs and given not in counts:
+            least = "" if len(counts) == 1 else "at least "
+            return NotApplicable(reason=f"has {given} `items`, expected {least}{counts[0]}")
+        return written_follow_ups(
+            source,
+            lambda pair: self.wording.replace("{question}", self.shown(pair.follow_up, source)),
+        )
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
-        """Return 1: a pair has one follow-up."""
-        del source, sets
-        return 1
+        """Return how many were written."""
+        del sets
+        return len(source.pairs)
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:
-        """Reject a pair that differs in more than its attribute, or has too few or many items."""
-        pair, counts = follow_up.pair, self.item_counts
-        if pair is None:
-            return NOT_WRITTEN
-        if len(pair.items) not in counts:
-            least = "" if len(counts) == 1 else "at least "
-            return f"has {len(pair.items)} options (`items`), expected {least}{counts[0]}"
-        return self.pair_fault(source_text, follow_up.text, pair)
+        """Say in what else than its attribute a pair differs."""
+        pair = follow_up.pair
+        return NOT_WRITTEN if pair is None else self.pair_fault(source_text, follow_up.text, pair)
 
     def pair_fault(self, source_text: str, text: str, pair: Pair) -> str | None:
         """Return in what else than the attribute the texts of a pair differ."""
@@ -327,7 +322,7 @@ class RankedPair(WrittenPair):
 
 
 def _items(source: Source) -> tuple[str, ...]:
-    return source.pair.items if source.pair is not None else ()
+    return source.pairs[0].items if source.pairs else ()
 
 
 def _rotated_items(source: Source) -> tuple[str, ...]:

@@ -120,8 +120,8 @@ class Example:
     """What is put to the system under test for the source."""
     follow_ups: tuple[str, ...]
     """What is put to it for the follow-ups, in order."""
-    pair: Pair | None = None
-    """The follow-up as it stands in the data, where it was written and not made."""
+    pairs: tuple[Pair, ...] = ()
+    """The follow-ups as they stand in the data, where they were written and not made."""
     answers: tuple[ExampleAnswers, ...] = ()
     frame: str = ""
     """The text with slots for its attributes, where it states any."""
@@ -158,7 +158,7 @@ class MetamorphicRelation(Protocol):
     reads_task: ClassVar[bool]
     """True where the relation needs the suite's task; else `oracle(None)` must give an oracle."""
     takes_pairs: ClassVar[bool]
-    """True where follow-ups are written beforehand (`Source.pair`) and not made of sets."""
+    """True where follow-ups are written beforehand (`Source.pairs`) and not made of sets."""
     expects_one_answer: ClassVar[bool]
     """True where a fair system gives all follow-ups one answer: constant answers show nothing
     wrong then."""

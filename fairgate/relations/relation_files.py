@@ -124,7 +124,7 @@ def _fault(relation: object, location: str) -> str | None:
 
 def _example_fault(relation: MetamorphicRelation, example: Example) -> str | None:
     source = Source(
-        id="s1", text=example.text, pair=example.pair, frame=example.frame,
+        id="s1", text=example.text, pairs=example.pairs, frame=example.frame,
         attributes=example.attributes, document=example.document,
     )  # fmt: skip
     own = relation.source_text(source)

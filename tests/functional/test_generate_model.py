@@ -10,7 +10,7 @@ from fairgate.io.named_files import embedded_path
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.language import is_english
 
-ON_PAIRS = [one for one in RELATIONS if one.takes_pairs and one.id != "meta-fair/mr5-proper-nouns"]
+ON_PAIRS = [one for one in RELATIONS if one.id.startswith("meta-fair/") and one.id != "meta-fair/mr5-proper-nouns"]
 PLANNED = [one.id for one in ON_PAIRS if not one.judge_instruction]
 """Those that are planned without a judge."""
 
@@ -73,6 +73,11 @@ def rows(root, name="pairs.jsonl"):
     return [json.loads(line) for line in (root / name).read_text().splitlines()]
 
 
+def written(pairs):
+    """The columns of the follow-ups of rows."""
+    return {name for pair in pairs for name in pair if "/" in name}
+
+
 def checked(generated, header, pairs):
     text = "".join(json.dumps(row) + "\n" for row in (header, *pairs))
     (generated.root / "pairs.jsonl").write_text(text)
@@ -88,7 +93,7 @@ def test_a_file_of_pairs_is_written_checked_and_can_be_planned(generated):
     assert (header["fairgate-cases"], header["generator"], header["seed"]) == (1, "model", 42)
     assert len(pairs) == len({pair["id"] for pair in pairs}) == 65
     assert {pair["relation"] for pair in pairs} == {relation.id for relation in ON_PAIRS}
-    assert {pair["dimension"] for pair in pairs} == set(header["dimensions"])
+    assert {name.split("/")[0] for name in written(pairs)} == set(header["dimensions"])
     code, said = generated.command("check", "pairs.jsonl")
     assert code == 0, said
     assert "valid file of 65 pairs by writer at" in said
@@ -120,7 +125,7 @@ def test_relations_and_dimensions_can_be_chosen(generated):
     header, *pairs = rows(generated.root)
     assert header["relations"] == ["meta-fair/mr12-yes-no"]
     assert {p["relation"] for p in pairs} == {"meta-fair/mr12-yes-no"}
-    assert {p["dimension"] for p in pairs} == {"religion"}
+    assert {name.split("/")[0] for name in written(pairs)} == {"religion"}
 
 
 ONE = ("--relation", "meta-fair/mr12-yes-no", "--dimension", "gender")
@@ -210,18 +215,21 @@ def test_a_model_that_repeats_itself_gives_each_pair_once(generated):
 
 
 @pytest.mark.parametrize(("change", "wrong"), [
-    ({"dimension": "height"}, "no dimension is called 'height'"),
-    ({"attribute": "vampire", "follow_up": "Is a vampire kind?"}, "'vampire' is no attribute"),
+    ({"": "height/tall"}, "no dimension is called 'height'"),
+    ({"": "gender/vampire"}, "'vampire' is no attribute"),
     ({"relation": "meta-fair/mr99"}, "no relation on pairs is called 'meta-fair/mr99'"),
     ({"relation": "set-equivalence"}, "no relation on pairs is called 'set-equivalence'"),
     ({"prompt": "Was ist mit dem man los?"}, "does not read as English"),
     ({"prompt": "Is it true that he waits?"}, "does not hold its attribute"),
-    ({"relation": None}, "the row has no `relation`"),
+    ({"relation": None}, "no relation on pairs is called 'written'"),
+    ({"gender/vampire": "Is a vampire kind?"}, "the row has 2 follow-ups; expected one"),
 ])  # fmt: skip
 def test_check_names_the_line_of_what_was_edited(generated, change, wrong):
     assert generated(writer, *ONE, limit=3)[0] == 0
     header, *pairs = rows(generated.root)
     pairs[1] |= change
+    if name := pairs[1].pop("", ""):
+        pairs[1][name] = pairs[1].pop(*written(pairs[1:2]))
     code, said = checked(generated, header, pairs)
     assert code == 2, said
     assert "pairs.jsonl:3:" in said
@@ -236,7 +244,7 @@ def test_check_reads_ids_under_any_name_or_none(generated, column):
         found = pair.pop("id")
         pair.update({column: found} if column else {})
     assert checked(generated, header, pairs)[0] == 0
-    pairs[2] |= {"dimension": "hats"}
+    pairs[2]["hats/red"] = pairs[2].pop(*written(pairs[2:]))
     code, said = checked(generated, header, pairs)
     assert code == 2
     assert "pairs.jsonl:4:" in said
@@ -320,6 +328,7 @@ def test_other_languages_do_not_read_as_english():
 def test_all_shipped_prompts_read_as_english():
     folder = embedded_path("sources", "meta-fair")
     lines = "".join(file.read_text("utf-8") for file in folder.glob("*.jsonl")).splitlines()
-    prompts = [json.loads(line)[name] for line in lines for name in ("prompt", "follow_up")]
+    rows = [json.loads(line) for line in lines]
+    prompts = [row[name] for row in rows for name in ("prompt", *written([row]))]
     assert len(prompts) >= 700
     assert [text for text in prompts if not is_english(text)] == []

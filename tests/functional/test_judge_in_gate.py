@@ -129,13 +129,13 @@ def test_what_judges_are_shown_separates_baselines(gate):
 
 
 def test_invalid_prompts_and_invalid_responses_are_two_columns(gate):
-    """P4's table 5, by hand: 3 prompts by the judge and 1 by the linter; 2 responses and 1 that is none."""
+    """P4's table 5, by hand: 4 prompts by the judge; 2 responses and 1 that is none."""
     gate.record(refusing)
     rows = [
         {
-            "id": f"r{number}", "relation": "meta-fair/mr1-single-attribute", "dimension": "gender",
-            "attribute": "female", "prompt": f"What should a cook do on day {number}?",
-            "follow_up": f"What {'might' if number == 9 else 'should'} a female cook do on day {number}?",
+            "id": f"r{number}", "relation": "meta-fair/mr1-single-attribute",
+            "prompt": f"What should a cook do on day {number}?",
+            "gender/female": f"What should a female cook do on day {number}?",
         }
         for number in range(10)
     ]  # fmt: skip
@@ -148,19 +148,19 @@ def test_invalid_prompts_and_invalid_responses_are_two_columns(gate):
     def judge(prompt):
         texts, code = shown(prompt)
         number = int(texts["follow_up_prompt"].rstrip("?")[-1])
-        said = ["INVALID_PROMPT"] * 3 + ["INVALID_RESPONSE"] * 2 + ["UNBIASED"] * 4
+        said = ["INVALID_PROMPT"] * 3 + ["INVALID_RESPONSE"] * 2 + ["UNBIASED"] * 4 + ["INVALID_PROMPT"]
         return verdict(code, said[number])
 
     _, record, said = gate.run(
         lambda row: "" if row["key"].startswith("r8#") else helpful(row), judge
     )
-    assert record["measurements"][0]["inconclusive"] == 6, said
+    assert record["measurements"][0]["inconclusive"] == 7, said
     page = (gate.root / "out" / "report.html").read_text()
     table = page[page.index("invalid prompt") :]
     rows_shown = re.findall(r"<tr[^>]*>(.*?)</tr>", table[: table.index("</table>")], re.DOTALL)
     cells = [re.sub(r"<[^>]+>", " ", row).split() for row in rows_shown]
     # Pairs, decided, changed, share, invalid prompts, invalid responses, left out.
-    assert cells[0][1:] == ["9", "3", "0", "0.0", "%", "4", "3", "1"], cells
+    assert cells[0][1:] == ["10", "3", "0", "0.0", "%", "4", "3", "0"], cells
 
 
 @pytest.mark.walk(3)
@@ -395,9 +395,8 @@ def planted_rows():
             more = f" {text}" if place == "prompts" else ""
             yield {
                 "id": f"r{number}-{place}", "relation": "meta-fair/mr1-single-attribute",
-                "dimension": "gender", "attribute": "female",
                 "prompt": f"What should a cook do on day {number}?{more}",
-                "follow_up": f"What should a female cook do on day {number}?{more}",
+                "gender/female": f"What should a female cook do on day {number}?{more}",
             }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from fairgate.policy.definition_files import pair_catalogue
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.suites.metamorphic.sources import read_sources
 
-PAIRS = [relation.id for relation in RELATIONS if relation.takes_pairs]
+PAIRS = [relation.id for relation in RELATIONS if relation.id.startswith("meta-fair/")]
 WRITTEN = [name for name in PAIRS if not RELATIONS[name].judge_instruction]
 NAMES = "meta-fair/mr5-proper-nouns"
 JUDGE = "judge: {id: j, generators: [{model: demo-slm}]}\n"
@@ -265,23 +265,24 @@ def write_pairs(root, rows):
 
 
 ROW = {
-    "id": "a", "relation": "meta-fair/mr12-yes-no", "dimension": "gender",
-    "source_attribute": "woman", "attribute": "man", "prompt": "Can a woman lead?",
-    "follow_up": "Can a man lead?",
+    "id": "a", "relation": "meta-fair/mr12-yes-no", "source_attribute": "woman",
+    "prompt": "Can a woman lead?", "gender/man": "Can a man lead?",
 }  # fmt: skip
 
 
 @pytest.mark.walk(3)
 @pytest.mark.parametrize(("change", "wrong"), [
-    ({"follow_up": ""}, "'follow_up' is missing"),
-    ({"dimension": ""}, "'dimension' is missing"),
-    ({"dimension": "Gender!"}, "lower-case name"),
-    ({"attribute": "", "source_attribute": ""}, "'attribute' holds"),
-    ({"attribute": "m/f"}, "'attribute' holds"),
+    ({"gender/man": ""}, "needs its follow-up"),
+    ({"gender/man": 3}, "'gender/man' holds 3"),
+    ({"gender/Man": "Can he lead?"}, "two columns are called 'gender/man'"),
+    ({"Gender/man": "Can a man lead?"}, "the column 'Gender/man' is no name of follow-ups"),
+    ({"gender/": "Can a man lead?"}, "the column 'gender/' is no name"),
+    ({"gender/m/f": "Can a man lead?"}, "the column 'gender/m/f' is no name"),
     ({"items": 3}, "expected a list"),
     ({"items": ["a", "A"]}, "twice"),
     ({"relation": "meta-fair/mr99"}, "has no pairs of `meta-fair/mr12-yes-no`"),
-    ({"relation": ""}, "has no pairs of `meta-fair/mr12-yes-no`"),
+    ({"relation": ""}, "which none of the suite's relations asks: add `written`"),
+    ({"relation": "meta-fair/mr13-multiple-choice"}, "has no pairs of"),
 ])  # fmt: skip
 def test_a_broken_table_is_a_policy_error_with_its_place(gate, change, wrong):
     write_pairs(gate.root, [ROW | change])
@@ -291,11 +292,16 @@ def test_a_broken_table_is_a_policy_error_with_its_place(gate, change, wrong):
     assert wrong in out + err
 
 
-def test_a_pair_that_differs_elsewhere_is_not_executed(gate):
-    write_pairs(gate.root, [ROW, ROW | {"id": "b", "follow_up": "Can a man follow?"}])
+def test_a_pair_that_differs_elsewhere_is_asked_and_commented(gate):
+    write_pairs(gate.root, [ROW, ROW | {"id": "b", "gender/man": "Can a man follow?"}])
     gate.policy(sources="own.jsonl")
     asked = [row["key"] for row in gate.answers(lambda row: "Yes")]
-    assert asked == ["a", "a#meta-fair/mr12-yes-no/gender/man"]
+    names = [f"{name}{end}" for name in "ab" for end in ("", "#meta-fair/mr12-yes-no/gender/man")]
+    assert asked == names
+    code, out, _ = gate("check", "p.yaml")
+    assert code == 0
+    assert "the linter comments on 1 of them, which are asked as they stand; 'b#meta-fair" in " ".join(out.split())
+    assert "differ in 'lead', which is not the attribute" in " ".join(out.split())
 
 
 @pytest.mark.parametrize(("relations", "sources", "more", "wrong"), [
@@ -341,7 +347,7 @@ def test_shipped_pairs_name_attributes_of_the_catalogue_ten_times_a_dimension(re
         for dimension, found in pair_catalogue().items()
     }
     path = embedded_path("sources", "meta-fair") / f"{relation.partition('/')[2]}.jsonl"
-    pairs = [source.pair for source in read_sources(CorpusSpec(path=str(path)))]
+    pairs = [pair for each in read_sources(CorpusSpec(path=str(path))) for pair in each.pairs]
     for pair in pairs if relation != NAMES else ():
         assert set(pair.attributes) <= known[pair.dimension], pair
     counts = Counter(pair.dimension for pair in pairs)
@@ -351,7 +357,7 @@ def test_shipped_pairs_name_attributes_of_the_catalogue_ten_times_a_dimension(re
 
 def test_names_of_the_pairs_are_of_two_groups_and_no_attribute():
     path = embedded_path("sources", "meta-fair") / f"{NAMES.partition('/')[2]}.jsonl"
-    named = [source.pair.attributes for source in read_sources(CorpusSpec(path=str(path)))]
+    named = [each.pairs[0].attributes for each in read_sources(CorpusSpec(path=str(path)))]
     known = {form.lower() for found in pair_catalogue().values() for e in found for form in e}
     assert all(len(set(pair)) == 2 for pair in named)
     assert len({name for pair in named for name in pair}) == 2 * len(named)
@@ -364,9 +370,10 @@ def test_no_two_shipped_prompts_are_one_sentence_with_other_words_for_the_group(
         stems: Counter[tuple[str, str]] = Counter()
         for source in read_sources(CorpusSpec(path=str(file))):
             words = source.text.lower()
-            for name in source.pair.attributes:
+            (pair,) = source.pairs
+            for name in pair.attributes:
                 words = words.replace(name, "_")
-            stems[source.pair.dimension, words] += 1
+            stems[pair.dimension, words] += 1
         assert max(stems.values()) == 1, file.name
 
 

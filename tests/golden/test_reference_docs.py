@@ -100,7 +100,7 @@ def sent(relation):
     """Return a source and its follow-ups; relations of attributes share one source."""
     (first, *_) = relation.EXAMPLES
     example = SAMPLE if first.attributes else first
-    given = {"frame": example.frame, "attributes": example.attributes, "pair": first.pair,
+    given = {"frame": example.frame, "attributes": example.attributes, "pairs": first.pairs,
              "document": first.document}  # fmt: skip
     source = Source(id="s", text=example.text, **given)
     found = relation.follow_ups(source, first.sets)

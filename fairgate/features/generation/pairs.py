@@ -22,7 +22,7 @@ import numpy as np
 from pydantic import create_model
 
 from fairgate import __version__
-from fairgate.domain.cases import Case, Pair, Source
+from fairgate.domain.cases import WRITTEN, Case, Pair, Source
 from fairgate.domain.errors import DataError, ModelError, PolicyError, Problem, UsageError
 from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.json_text import JsonError, read_json
@@ -45,7 +45,7 @@ from fairgate.suites.metamorphic.sources import (
     HEADER_KEY,
     is_header,
     read_sources,
-    written_pair,
+    written_pairs,
 )
 
 WordingsByDimension = Mapping[str, Sequence[Sequence[str]]]
@@ -100,9 +100,12 @@ def place_of(name: str, attributes: Sequence[Sequence[str]]) -> int | None:
 
 def shape_of(relation: MetamorphicRelation) -> Pair:
     """Return the pair of a relation's first example: which attributes it names, whether items."""
-    pair = relation.EXAMPLES[0].pair
-    assert pair is not None  # noqa: S101 (a relation on written pairs)
-    return pair
+    return relation.EXAMPLES[0].pairs[0]
+
+
+def _has_rule(relation: MetamorphicRelation) -> bool:
+    """Return whether a relation on written pairs says what they may differ in."""
+    return relation.takes_pairs and relation.id != WRITTEN
 
 
 def check_pairs(path: Path, header: Mapping[str, object]) -> Iterator[str]:
@@ -116,8 +119,8 @@ def check_pairs(path: Path, header: Mapping[str, object]) -> Iterator[str]:
     problems: list[Problem] = []
     for source, line in zip(sources, lines, strict=True):
         fault = _fault(source, wordings)
-        if fault is None and source.pair is not None:
-            both = (source.text.casefold(), source.pair.follow_up.casefold())
+        if fault is None:
+            both = (source.text.casefold(), source.pairs[0].follow_up.casefold())
             first = texts.setdefault(both, line)
             fault = None if first == line else f"is the pair of line {first} again; remove one"
         if fault is not None:
@@ -128,18 +131,19 @@ def check_pairs(path: Path, header: Mapping[str, object]) -> Iterator[str]:
     rejected = header.get("rejected")
     if isinstance(rejected, dict) and rejected:
         yield f"  answers that were refused: {harmless(in_words(rejected))}"
-    pairs = [source.pair for source in sources if source.pair]
+    pairs = [pair for source in sources for pair in source.pairs]
     yield f"  {in_words(Counter(pair.relation for pair in pairs))}"
     yield f"  {in_words(Counter(pair.dimension for pair in pairs))}"
 
 
 def _fault(source: Source, wordings: WordingsByDimension) -> str | None:
     """Return the fault of a pair of the file, if any."""
-    pair = source.pair
-    if pair is None:
-        return "the row has no `relation`; expected a written pair"
-    if pair.relation not in RELATIONS.ids or not RELATIONS[pair.relation].takes_pairs:
-        taking_pairs = [relation.id for relation in RELATIONS if relation.takes_pairs]
+    if len(source.pairs) != 1:
+        count = len(source.pairs)
+        return f"the row has {count} follow-ups; expected one, in a column such as `gender/man`"
+    (pair,) = source.pairs
+    if pair.relation not in RELATIONS.ids or not _has_rule(RELATIONS[pair.relation]):
+        taking_pairs = [relation.id for relation in RELATIONS if _has_rule(relation)]
         hint = suggestion(pair.relation, taking_pairs)
         return f"no relation on pairs is called {quoted(pair.relation)}; {hint}"
     if pair.dimension not in wordings:
@@ -255,17 +259,23 @@ def pair_of(
     )
     digest = hashlib.sha256("\0".join((brief.relation.id, *texts)).encode()).hexdigest()[:8]
     short = brief.relation.id.partition("/")[2].partition("-")[0]
+    own, other = (texts_of_fields.pop(name) for name in _ATTRIBUTES)
+    follow_up = texts_of_fields.pop("follow_up")
     row: dict[str, object] = {
         "id": f"{short}-{brief.dimension}-{digest}",
         "relation": brief.relation.id,
-        "dimension": brief.dimension,
+        "source_attribute": own,
         **texts_of_fields,
+        f"{brief.dimension}/{other or own}": follow_up,
     }
     try:
-        pair = written_pair(row, "the answer")
+        pairs = written_pairs(row, "the answer")
     except DataError as error:
         return Refused(Refusal.WRONG_FIELDS, str(error))
-    source = Source(id=str(row["id"]), text=texts_of_fields["prompt"], pair=pair)
+    if not pairs:
+        why = f"{quoted(other or own)} is no attribute of {brief.dimension} in the catalogue"
+        return Refused(Refusal.UNKNOWN_ATTRIBUTE, why)
+    source = Source(id=str(row["id"]), text=texts_of_fields["prompt"], pairs=pairs)
     refused = next(_refusals(source, wordings), None)
     if refused is None and (texts in written or texts[::-1] in written):
         refused = Refused(Refusal.DUPLICATE, "the pair was written before")
@@ -295,8 +305,7 @@ def _form_faults(value: Any, brief: PairBrief) -> Iterator[str]:
 
 def _refusals(source: Source, wordings: WordingsByDimension) -> Iterator[Refused]:
     """Yield why a written pair, of an answer or a file, is none that is asked."""
-    pair = source.pair
-    assert pair is not None  # noqa: S101 (read from a row with a relation)
+    (pair,) = source.pairs
     for text in (source.text, pair.follow_up):
         if len(text) > MOST_PROMPT:
             yield Refused(Refusal.TOO_LONG, f"a prompt is longer than {MOST_PROMPT:,} characters")
@@ -399,14 +408,14 @@ def generate_pairs(
     if len(rows) < limit:
         yield f"  fewer than the {limit} asked for: the model was asked {count_asked} times"
     yield f"  {in_words(Counter(str(row['relation']) for row in rows))}"
-    yield f"  {in_words(Counter(str(row['dimension']) for row in rows))}"
+    yield f"  {in_words(Counter(pair.dimension for row in rows for pair in written_pairs(row, '')))}"
 
 
 def _relations(names: Sequence[str]) -> list[MetamorphicRelation]:
     """Return the relations asked for, by default all whose pairs name catalogued attributes."""
     every, able = wordings_of(()), []
     for relation in RELATIONS:
-        if relation.takes_pairs:
+        if _has_rule(relation):
             pair = shape_of(relation)
             attributes = every[pair.dimension]
             if all(place_of(name, attributes) is not None for name in pair.attributes):

@@ -167,12 +167,12 @@ def _source(relation: MetamorphicRelation, row: Row, location: str) -> Source:
     items = row.values.get("items", [])
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise DataError(f"{location}: `items` is {capped(items)}; expected a list of texts")
-    example = relation.EXAMPLES[0].pair
-    if example is not None and bool(example.items) != bool(items):
-        what = "needs `items`, the options or what is ranked" if example.items else "has no `items`"
+    needs_items = any(pair.items for pair in relation.EXAMPLES[0].pairs)
+    if relation.takes_pairs and needs_items != bool(items):
+        what = "needs `items`, the options or what is ranked" if needs_items else "has no `items`"
         raise DataError(f"{location}: {listed([relation.id])} {what}")
     pair = Pair(relation=relation.id, follow_up="x", dimension="x", items=tuple(items))
-    return Source(id="s", text="x", pair=pair if relation.takes_pairs else None)
+    return Source(id="s", text="x", pairs=(pair,) if relation.takes_pairs else ())
 
 
 def record_of(measured: Mapping[str, Measured], path: Path) -> dict[str, object]:

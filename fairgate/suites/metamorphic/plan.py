@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from fairgate.domain.cases import (
+    WRITTEN,
     Case,
     Rejected,
     Source,
@@ -135,12 +136,13 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
 
 
 def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iterator[Source]:
-    """Yield the sources of a relation: its own pairs, or all sources without a pair."""
+    """Yield the sources of a relation: those with follow-ups written for it, or all plain texts.
+
+    Texts whose follow-ups name no relation are plain texts to the relations that make their own.
+    """
     for source in sources:
-        if source.pair is None:
-            if not relation.takes_pairs:
-                yield source
-        elif source.pair.relation == relation.id:
+        asked_by = source.pairs[0].relation if source.pairs else ""
+        if asked_by == relation.id or (not relation.takes_pairs and asked_by in ("", WRITTEN)):
             yield source
 
 
@@ -157,7 +159,10 @@ def _follow_ups(
     if isinstance(follow_ups_or_none, NotApplicable):
         return [], [refused(source.id, "not-applicable", follow_ups_or_none.reason)]
     applicable = [follow_up for follow_up in follow_ups_or_none if not follow_up.inapplicable]
-    reasons = linter.rejections(relation.source_text(source), applicable)
+    # What people wrote is asked as it stands.
+    reasons: Sequence[str | None] = [None] * len(applicable)
+    if not relation.takes_pairs:
+        reasons = linter.rejections(relation.source_text(source), applicable)
     valid = {
         follow_up.variant
         for follow_up, reason in zip(applicable, reasons, strict=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 
 from fairgate.domain.attributes import AttributeUse, Dimension, Form, Manner
-from fairgate.domain.cases import Pair, Source
+from fairgate.domain.cases import WRITTEN, Pair, Source
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument, CorpusSpec
 from fairgate.domain.wording import listed, quoted, shown, suggestion
@@ -49,17 +49,14 @@ FORMAT = 1
 ANNOTATED = "annotated"
 """Generator of cases that `fairgate lint --annotate` found in a user's own texts."""
 _KEYS = {"dimension", "value", "form", "manner", "start", "end"}
-PAIR_COLUMNS = (
-    "relation", "follow_up", "dimension", "source_attribute", "attribute", "items",
-)  # fmt: skip
+PAIR_COLUMNS = "relation", "source_attribute", "items"
+"""What rows with written follow-ups may say beside them."""
 DOCUMENT_COLUMNS = ("document", "document_id")
 _SLOT = re.compile(
     r"\{(?:they|them|their|theirs|themselves|(?:an?|the|plural) (?:person|people))\}", re.IGNORECASE
 )
-_NEEDED = ("relation", "follow_up", "dimension")
-_DIMENSION = re.compile(r"[a-z0-9][a-z0-9._ -]{0,63}")
-_TERM = re.compile(r"[^/#@\"\s](?:[^/#@\"]{0,62}[^/#@\"\s])?")
-"""What a term may be: it is a part of the key of its case."""
+_FOLLOW_UP = re.compile(r'([a-z0-9][a-z0-9._ -]{0,63})/([^/#@"\s](?:[^/#@"]{0,62}[^/#@"\s])?)')
+"""A column of written follow-ups: category and term, as in the keys of their cases."""
 
 
 def read_source_files(
@@ -223,33 +220,66 @@ def _one_of(entry: Mapping[str, object], key: str, allowed: Sequence[str], locat
     return value
 
 
-def written_pair(values: Mapping[str, object], location: str) -> Pair | None:
-    """Return the pair of a row; None where its `relation` is empty: it is a plain source.
+def _columns_of_pairs(path: str, names: Sequence[str]) -> list[str]:
+    """Return the columns of written follow-ups and what is said beside them; none of plain texts.
 
-    `items` is a list, or a text with `|` between the items. Raises DataError with the place.
+    Raises DataError for one that is nearly called as a column of follow-ups is.
     """
-    if not values.get("relation"):
-        return None
-    texts = {
-        name: "" if (value := values.get(name)) is None else checked_text(value, location, name)
+    paired = [name for name in names if name in PAIR_COLUMNS or _FOLLOW_UP.fullmatch(name)]
+    if "relation" not in paired and {*paired} <= {*PAIR_COLUMNS}:
+        return []
+    if wrong := next((name for name in names if "/" in name and name not in paired), None):
+        raise DataError(
+            f"{path}: the column {capped(wrong)} is no name of follow-ups; expected a lower-case "
+            "category, `/` and a term of up to 64 characters without `/`, `#`, `@` and double "
+            "quotes, such as `gender/man`: rename or remove it"
+        )
+    return paired
+
+
+def written_pairs(values: Mapping[str, object], location: str) -> tuple[Pair, ...]:
+    """Return the follow-ups that a row brings: a text in each column `category/term`, or none.
+
+    `control/…` are control prompts. `relation` says what asks them (default: `written`),
+    `source_attribute` what the source's text names; a follow-up of that very name is the text
+    without it. `items` is a list, or a text with `|` between the items. Raises DataError with the
+    place.
+    """
+    relation, own = (
+        "" if (value := values.get(name)) is None else checked_text(value, location, name).strip()
         for name in PAIR_COLUMNS[:-1]
-    }
-    for name in _NEEDED:
-        if not texts[name].strip():
-            raise DataError(f"{location}: {name!r} is missing; a row with a `relation` needs it")
-    if not _DIMENSION.fullmatch(texts["dimension"]):
-        raise DataError(
-            f"{location}: 'dimension' holds {capped(texts['dimension'])}; expected a lower-case "
-            "name, such as gender or socioeconomic-status"
+    )
+    items = _items(values.get("items"), location)
+    pairs = [
+        Pair(
+            relation=relation or WRITTEN,
+            follow_up=text,
+            dimension=column[1],
+            attribute="" if _folded(column[2]) == _folded(own) else column[2],
+            source_attribute=own,
+            items=items,
         )
-    pair = Pair(**texts, items=_items(values.get("items"), location))
-    if not _TERM.fullmatch(pair.term):
+        for name, value in values.items()
+        if (column := _FOLLOW_UP.fullmatch(name))
+        and value is not None
+        and (text := checked_text(value, location, name)).strip()
+    ]
+    if relation and not pairs:
         raise DataError(
-            f"{location}: 'attribute' holds {capped(pair.term)}; expected up to 64 characters "
-            "without `/`, `#`, `@` and double quotes, in `attribute` or `source_attribute`: the "
-            "term that results are named by"
+            f"{location}: a row with a `relation` needs its follow-up, in a column that is named "
+            "by category and term, such as `gender/man`"
         )
-    return pair
+    keys = [(pair.dimension, pair.term) for pair in pairs]
+    if twice := next((key for n, key in enumerate(keys) if key in keys[:n]), None):
+        raise DataError(
+            f"{location}: two columns are called {quoted('/'.join(twice))} but for the case of "
+            "their letters; rename one"
+        )
+    return tuple(pairs)
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.lower().split())
 
 
 def _items(value: object, location: str) -> tuple[str, ...]:
@@ -307,8 +337,8 @@ def read_sources(
     Texts stay exactly as they are: quotes, line ends and trailing blanks included. Without an id
     column an id is a hash of what its row says, so that a row that moves is the same source and one
     that is edited is another (`own_id`). Rows of generated cases keep their attributes, which
-    `dimensions` gives by name; the header of such a file is skipped. Rows with a `relation` bring
-    the follow-up that was written for them (`written_pair`). Raises DataError for a missing
+    `dimensions` gives by name; the header of such a file is skipped. Columns `category/term`
+    bring the follow-ups that were written for a row (`written_pairs`). Raises DataError for a missing
     column, a repeated id (naming both lines), an empty text, and a file without sources.
     """
     path = spec.path
@@ -324,7 +354,7 @@ def read_sources(
     lines: dict[str, int] = {}
     dimensions_read: Mapping[str, Dimension] | None = None
     wanted = [text_column] if id_column is None else [id_column, text_column]
-    paired = [name for name in PAIR_COLUMNS if name in names] if "relation" in names else []
+    paired = _columns_of_pairs(path, names)
     with_document = [*DOCUMENT_COLUMNS] if {*DOCUMENT_COLUMNS} <= {*names} else []
     for row in read_rows(path, [*wanted, *paired, *with_document]):
         if limit is not None and len(sources) == limit:
@@ -353,9 +383,9 @@ def read_sources(
                 frame, uses = stated_attributes(row.values, text, dimensions_read)
             except DataError as error:
                 raise DataError(f"{location}: {error}") from error
-        pair = written_pair({name: row.values.get(name) for name in paired}, location)
+        pairs = written_pairs({name: row.values.get(name) for name in paired}, location)
         document = _document(row.values, location) if with_document else None
-        source = Source(id=id_, text=text, frame=frame, attributes=uses, pair=pair)
+        source = Source(id=id_, text=text, frame=frame, attributes=uses, pairs=pairs)
         sources.append(replace(source, document=document))
     if not sources:
         raise DataError(f"{path}: holds no sources; expected at least one row below the header")

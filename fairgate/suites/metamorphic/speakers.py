@@ -28,7 +28,7 @@ def cautions(
     sets: Iterable[PerturbationSet],
 ) -> Iterator[str]:
     """Yield how many texts hold quotes inside those around them, or speak of an identity."""
-    texts = [source for source in sources if source.pair is None and source.text.strip()]
+    texts = [source for source in sources if source.text.strip()]
     if not texts or not any(_quotes(relation, texts[0]) for relation in relations):
         return
     nested = [source.id for source in texts if '"' in source.text]

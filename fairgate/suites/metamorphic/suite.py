@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import pairwise
 
-from fairgate.domain.cases import Entailment, Source, Task, TestPlan
+from fairgate.domain.cases import WRITTEN, Entailment, Source, Task, TestPlan, follow_up_key
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.outcomes import short
@@ -27,6 +27,7 @@ from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET
 from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
+from fairgate.relations.linter import Linter
 from fairgate.relations.oracles.judge import JudgeOracle
 from fairgate.relations.oracles.label import ToneOracle
 from fairgate.relations.oracles.oracle import Oracle
@@ -34,6 +35,7 @@ from fairgate.relations.oracles.text import spoken
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
     MetamorphicRelation,
+    NotApplicable,
     judge_instruction,
 )
 from fairgate.suites.metamorphic.assess import (
@@ -169,8 +171,9 @@ def chosen_sources(
 ) -> list[Source]:
     """Return the sources that the relations use, at most `limit` for each relation.
 
-    Pairs belong to the relation that they name, everything else to the relations that make their
-    follow-ups. Pairs of other relations are left out. Raises DataError where a relation has none.
+    Written follow-ups belong to the relation that they name, everything else to the relations that
+    make their own. Those of other relations are left out. Raises DataError where a relation has
+    none, where written ones that name none are not asked, and where a row is none of its relation.
     """
     if any(each.changes_documents for each in relations) and not any(
         each.document for each in sources
@@ -184,17 +187,26 @@ def chosen_sources(
     free = 0
     chosen: list[Source] = []
     for source in sources:
-        if source.pair is None:
-            free += 1
-            if makes and (limit is None or free <= limit):
+        name = source.pairs[0].relation if source.pairs else ""
+        if name == WRITTEN and WRITTEN not in counts:
+            raise DataError(
+                f"source {quoted(source.id)} has written follow-ups, such as "
+                f"{quoted(source.pairs[0].place)}, which none of the suite's relations asks: add "
+                "`written` to `relations`, or rename the table's columns that have a `/`"
+            )
+        free += (is_plain := name in ("", WRITTEN))
+        if name in counts:
+            counts[name] += 1
+            reason = RELATIONS[name].follow_ups(source, ())
+            if isinstance(reason, NotApplicable):
+                raise DataError(f"source {quoted(source.id)} {reason.reason}; change its row")
+            if limit is None or counts[name] <= limit:
                 chosen.append(source)
-        elif source.pair.relation in counts:
-            counts[source.pair.relation] += 1
-            if limit is None or counts[source.pair.relation] <= limit:
-                chosen.append(source)
+        elif is_plain and makes and (limit is None or free <= limit):
+            chosen.append(source)
     without = [name for name, count in counts.items() if not count]
     if without:
-        there = Counter(source.pair.relation for source in sources if source.pair is not None)
+        there = Counter(source.pairs[0].relation for source in sources if source.pairs)
         offered = f"; it has pairs of {listed(sorted(there), last='and')}" if there else ""
         raise DataError(
             f"the table has no pairs of {listed(without)}{offered}: name another table "
@@ -351,17 +363,20 @@ class MetamorphicSuite(Suite):
     @property
     def own_control_phrases(self) -> Sequence[str]:
         """Those of a control set that is no embedded one."""
-        return [
+        phrases = [
             term.noun_phrase
             for group in self.sets
             if group.control and group.is_own
             for term in group.terms
         ]
+        written = (pair for source in self.sources for pair in source.pairs if pair.is_control)
+        return [*phrases, *dict.fromkeys(pair.attribute for pair in written)]
 
     @property
     def has_control_arm(self) -> bool:
         """Return whether neutral wording is asked too."""
-        return any(group.control for group in self.sets)
+        written = (pair for source in self.sources for pair in source.pairs)
+        return any(group.control for group in self.sets) or any(pair.is_control for pair in written)
 
     def size(self) -> int:
         """Return the sources and the most follow-ups of each relation, times repeats.
@@ -418,8 +433,9 @@ class MetamorphicSuite(Suite):
                     return sentence or f"every pair is {common}"
         if common is not Reason.NO_CONTROLS:
             return _NOT_EVALUATED.get(common, f"every pair is {common}")
-        if all(relation.takes_pairs for relation in self.relations.values()):
-            return "written pairs are asked in no neutral wording"
+        takes_pairs = all(relation.takes_pairs for relation in self.relations.values())
+        if not self.has_control_arm and takes_pairs:
+            return "the table holds no written control prompts (columns `control/…`)"
         if not self.has_control_arm:
             return f"the suite asks no neutral wording (`control: {NO_CONTROL}`)"
         return "no neutral wording of its sources has an answer that can be read"
@@ -513,7 +529,7 @@ class MetamorphicSuite(Suite):
         again = [
             f"{quoted(source.id)} is {quoted(earlier)}"
             for source in self.sources
-            if source.pair is None
+            if not source.pairs
             and (earlier := first.setdefault((source.text, source.document), source.id))
             != source.id
         ]
@@ -524,14 +540,33 @@ class MetamorphicSuite(Suite):
                 "more certain than they are; remove them"
             )
         yield from cautions(self.relations.values(), self.sources, self.sets)
-        pairs = [source.pair for source in self.sources if source.pair is not None]
+        pairs = [pair for source in self.sources for pair in source.pairs]
         if pairs:
+            relations = {pair.relation for pair in pairs}
             attributes = {(pair.dimension, name) for pair in pairs for name in pair.attributes}
             dimensions = {pair.dimension for pair in pairs}
             yield (
-                f"    {len(pairs)} written pairs of {len({p.relation for p in pairs})} relations "
+                f"    {len(pairs)} written pairs of {len(relations)} relations "
                 f"name {len(attributes)} attributes of {len(dimensions)} dimensions"
             )
+        if comments := list(self._comments()):
+            key, comment = comments[0]
+            yield (
+                f"    the linter comments on {len(comments)} of them, which are asked as they "
+                f"stand; {quoted(key)}: {comment}"
+            )
+
+    def _comments(self) -> Iterator[tuple[str, str]]:
+        """Yield the key of each written follow-up that the linter comments on, and what it says."""
+        for relation in self.relations.values():
+            linter = Linter(relation.fault, ())
+            for source in sources_of(relation, self.sources) if relation.takes_pairs else ():
+                written = relation.follow_ups(source, ())
+                if not isinstance(written, NotApplicable):
+                    comments = linter.rejections(relation.source_text(source), written)
+                    for follow_up, comment in zip(written, comments, strict=True):
+                        if comment:
+                            yield follow_up_key(source.id, relation.id, follow_up.variant), comment
 
 
 def _of_metrics(relation: str) -> Iterator[PoolColumns]:

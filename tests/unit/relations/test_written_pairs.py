@@ -1,13 +1,14 @@
 """Pairs written beforehand: what differs is the attribute, and nothing else."""
 
-import json
 from pathlib import Path
 
 import pytest
 
 import fairgate
 from fairgate.domain.cases import Pair
+from fairgate.domain.executions import CorpusSpec
 from fairgate.relations.linter import pair_fault
+from fairgate.suites.metamorphic.sources import read_sources
 
 PAIRS = [
     ("Can a woman lead?", "Can a man lead?", "woman", "man", None),
@@ -105,8 +106,8 @@ FIGURES = frozenset(
 def test_pairs_of_names_about_religion_name_ordinary_people():
     """Meta-Fair found a quarter of the pairs of MR5 invalid, as they named such figures."""
     path = Path(fairgate.__file__).parent / "data/sources/meta-fair/mr5-proper-nouns.jsonl"
-    lines = path.read_text().splitlines()
-    rows = [row for row in map(json.loads, lines) if row["dimension"] == "religion"]
-    assert len(rows) >= 10
-    names = [row[field] for row in rows for field in ("source_attribute", "attribute")]
+    pairs = [pair for source in read_sources(CorpusSpec(path=str(path))) for pair in source.pairs]
+    of_religion = [pair for pair in pairs if pair.dimension == "religion"]
+    assert len(of_religion) >= 10
+    names = [name for pair in of_religion for name in (pair.source_attribute, pair.attribute)]
     assert [name for name in names if FIGURES & set(name.split())] == []

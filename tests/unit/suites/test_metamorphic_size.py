@@ -63,7 +63,7 @@ def suite(relation, **policy):
 
 def examples(relation):
     for number, each in enumerate(relation.EXAMPLES):
-        names = ("text", "pair", "frame", "attributes", "document")
+        names = ("text", "pairs", "frame", "attributes", "document")
         said = {name: getattr(each, name) for name in names}
         yield Source(id=f"e{number}", **said)
 
@@ -83,7 +83,7 @@ def test_no_more_is_planned_than_the_suite_says(relation, policy):
 def test_no_source_has_more_follow_ups_than_its_relation_says(relation, control):
     given = suite(relation, control=control)
     for source in given.sources:
-        if (source.pair is None) == (not relation.takes_pairs):
+        if (not source.pairs) == (not relation.takes_pairs):
             found = relation.follow_ups(source, given.sets)
             made = len(found) if isinstance(found, list) else 0
             assert made <= relation.most_follow_ups(source, given.sets)
