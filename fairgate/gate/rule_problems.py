@@ -235,7 +235,7 @@ def _slice_problems(
         if suite not in has_control:
             sentence = (
                 f"{gate.metric} needs neutral wording, and suite {quoted(suite)} asks no neutral "
-                "wording: set its `control`, or take another metric; written pairs have none"
+                "wording: set its `control`, write some, or take another metric"
             )
             yield (*path, "metric"), sentence
 

@@ -10,7 +10,11 @@ from fairgate.io.named_files import embedded_path
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.language import is_english
 
-ON_PAIRS = [one for one in RELATIONS if one.id.startswith("meta-fair/") and one.id != "meta-fair/mr5-proper-nouns"]
+ON_PAIRS = [
+    one
+    for one in RELATIONS
+    if one.id.startswith("meta-fair/") and one.id != "meta-fair/mr5-proper-nouns"
+]
 PLANNED = [one.id for one in ON_PAIRS if not one.judge_instruction]
 """Those that are planned without a judge."""
 

@@ -148,7 +148,12 @@ def test_invalid_prompts_and_invalid_responses_are_two_columns(gate):
     def judge(prompt):
         texts, code = shown(prompt)
         number = int(texts["follow_up_prompt"].rstrip("?")[-1])
-        said = ["INVALID_PROMPT"] * 3 + ["INVALID_RESPONSE"] * 2 + ["UNBIASED"] * 4 + ["INVALID_PROMPT"]
+        said = (
+            ["INVALID_PROMPT"] * 3
+            + ["INVALID_RESPONSE"] * 2
+            + ["UNBIASED"] * 4
+            + ["INVALID_PROMPT"]
+        )
         return verdict(code, said[number])
 
     _, record, said = gate.run(

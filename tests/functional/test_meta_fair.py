@@ -300,7 +300,10 @@ def test_a_pair_that_differs_elsewhere_is_asked_and_commented(gate):
     assert asked == names
     code, out, _ = gate("check", "p.yaml")
     assert code == 0
-    assert "the linter comments on 1 of them, which are asked as they stand; 'b#meta-fair" in " ".join(out.split())
+    assert (
+        "the linter comments on 1 of them, which are asked as they stand; 'b#meta-fair"
+        in " ".join(out.split())
+    )
     assert "differ in 'lead', which is not the attribute" in " ".join(out.split())
 
 

@@ -407,8 +407,9 @@ def generate_pairs(
         yield f"  {count} refused, {why}: {first}"
     if len(rows) < limit:
         yield f"  fewer than the {limit} asked for: the model was asked {count_asked} times"
-    yield f"  {in_words(Counter(str(row['relation']) for row in rows))}"
-    yield f"  {in_words(Counter(pair.dimension for row in rows for pair in written_pairs(row, '')))}"
+    pairs = [pair for row in rows for pair in written_pairs(row, str(output))]
+    yield f"  {in_words(Counter(pair.relation for pair in pairs))}"
+    yield f"  {in_words(Counter(pair.dimension for pair in pairs))}"
 
 
 def _relations(names: Sequence[str]) -> list[MetamorphicRelation]:

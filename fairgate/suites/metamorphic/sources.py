@@ -338,8 +338,8 @@ def read_sources(
     column an id is a hash of what its row says, so that a row that moves is the same source and one
     that is edited is another (`own_id`). Rows of generated cases keep their attributes, which
     `dimensions` gives by name; the header of such a file is skipped. Columns `category/term`
-    bring the follow-ups that were written for a row (`written_pairs`). Raises DataError for a missing
-    column, a repeated id (naming both lines), an empty text, and a file without sources.
+    bring the follow-ups that were written for a row (`written_pairs`). Raises DataError for a
+    missing column, a repeated id (naming both lines), an empty text, and a file without sources.
     """
     path = spec.path
     names = table_columns(path)

@@ -214,8 +214,8 @@ def chosen_sources(
         )
     if makes and not free:
         raise DataError(
-            f"the table holds written pairs only, and {listed(makes)} makes its follow-ups from "
-            "plain texts: give that relation a suite of its own"
+            f"every row of the table names its relation, and {listed(makes)} makes its follow-ups "
+            "from rows that name none: give that relation a suite of its own"
         )
     return chosen
 
