@@ -17,7 +17,7 @@ class Written(SameLabel):
 
     id: ClassVar[str] = WRITTEN
     title: ClassVar[str] = "Written follow-ups"
-    paper: ClassVar[str] = "the matched guise of Hofmann et al. 2024, section Approach"
+    paper: ClassVar[str] = "FairGate; matched guises: Hofmann et al. 2024"
     description: ClassVar[str] = (
         "The source is a text as it stands in its table. Each follow-up is another text of the "
         "same row, as it stands there: in other words, in a dialect, under another name."
