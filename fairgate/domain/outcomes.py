@@ -211,6 +211,8 @@ class Provenance:
     fairgate: str
     policy_path: str
     commit: str = ""
+    policy_sha256: str = ""
+    """Of the policy's text; empty: not known."""
 
     @property
     def embedding_space(self) -> str:

@@ -257,7 +257,7 @@ class Composition:
             must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
             provenance=provenance,
             references=replace(references, baseline=baseline, anchor=anchor),
-            day=str(self.runtime.today or "") if policy.waivers else "",
+            day=str(self.runtime.today or ""),
             notices=[
                 *references.notices,
                 *no_anchor,
@@ -289,6 +289,7 @@ class Composition:
             environment=self.environment,
             fairgate=__version__,
             policy_path=self.loaded.parsed.path,
+            policy_sha256=self.loaded.parsed.sha256,
             commit=current_commit(self.runtime.under_test.root),
         )
 

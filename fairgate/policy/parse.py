@@ -7,6 +7,7 @@ The expectation is read from the JSON Schema of the model, so words and schema c
 from __future__ import annotations
 
 import copy
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,6 +72,11 @@ class ParsedPolicy:
     def path(self) -> str:
         """Return the file's name as messages show it."""
         return self.document.path
+
+    @property
+    def sha256(self) -> str:
+        """Return the SHA-256 of the policy's text."""
+        return hashlib.sha256(self.document.text.encode()).hexdigest()
 
 
 def parse_policy(text: str, path: str, parts: PolicyParts) -> ParsedPolicy:

@@ -133,6 +133,7 @@ def run_record(result: GateResult) -> dict[str, object]:
         },
         "provenance": {
             "policy_path": provenance.policy_path,
+            "policy_sha256": provenance.policy_sha256,
             "commit": provenance.commit or None,
             "under_test": dict(provenance.under_test),
             "environment": dict(provenance.environment),

@@ -73,7 +73,7 @@ def file(workspace, name):
 def test_a_waived_failure_is_no_pass_and_stops_no_build(biased_run):
     assert biased_run.judge() == 1
     assert "waived" not in biased_run.out
-    assert not {"day", "waivers"} & biased_run.record().keys()
+    assert "waivers" not in biased_run.record()
     assert biased_run.judge(waiver()) == 0
     assert "PASS WITH WARNING passes with 1 waived failure, in small" in biased_run.said
     assert ": 100.0 %, waived until 2026-07-01 by Ada: ticket 12" in biased_run.said

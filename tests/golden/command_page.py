@@ -14,7 +14,7 @@ Option = tuple[str, str]
 GROUPS = {
     "Every day": ("init", "check", "run", "explain", "baseline"),
     "Asking why": ("blame", "rescore", "doctor"),
-    "Trusting the gate": ("power", "mutate"),
+    "Trusting the gate": ("power", "mutate", "record"),
     "Data and models": ("corpus", "generate", "lint", "judge", "export", "relations", "metrics"),
     "In CI": ("github", "rehearse", "comment", "hook", "merge", "plan"),
 }

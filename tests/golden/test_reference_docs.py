@@ -16,6 +16,7 @@ from fairgate.cli import cli
 from fairgate.domain.cases import Source
 from fairgate.domain.wording import listed
 from fairgate.features.listings.precision import default_of, precision_of
+from fairgate.features.record import Record
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.oracles.label import LABEL_RULE, TONE_RULE
@@ -35,6 +36,11 @@ def test_command_line_page(check_golden):
     }
     assert all(page.count(line(option)) == 1 for option in stated)
     assert page.count("- `--") == len(stated) + 3, "with those of `fairgate` itself"
+
+
+def test_schema_of_records(check_golden):
+    schema = json.dumps(Record.model_json_schema(), indent=1) + "\n"
+    check_golden(ROOT / "fairgate" / "data" / "record.schema.json", schema)
 
 
 def test_page_of_neutral_phrases(check_golden):

@@ -1,0 +1,254 @@
+"""`fairgate record`: built from runs and git alone, the same bytes, harmless, and enough to answer an auditor."""
+
+import hashlib
+import html
+import json
+import os
+import re
+import subprocess
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from fairgate.features.record import Record
+
+GATES = "  - {parity: answers, max: 0.04}\n  - {parity: unreadable}\n"
+DAYS = ("2026-05-01", "2026-05-20", "2026-06-01")
+
+
+def git(root, *command, day=DAYS[0]):
+    names = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in
+             (("NAME", "Ada Ember"), ("EMAIL", "a@example.org"), ("DATE", f"{day}T12:00:00Z"))}  # fmt: skip
+    done = subprocess.run(
+        ["git", "-C", root, "-c", "commit.gpgsign=false", *command],
+        env={**os.environ, **names},
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.decode().strip()
+
+
+def biased(key):
+    return "negative" if key.endswith("race/black") else "positive"
+
+
+@pytest.fixture
+def history(workspace):
+    """A checkout in which one limit was set before the commit that is tested, and one with it."""
+    root = workspace.root
+    workspace.sources(40)
+    suite = "    control: neutral-phrases\n"
+    workspace.policy(gates=GATES.replace("0.04", "0.30"), suite=suite)
+    (root / ".gitignore").write_text("cache\nout*\nrecord*\nanswers.jsonl\n")
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first", day=DAYS[0])
+    workspace.policy(gates=GATES, suite=suite)
+    git(root, "commit", "-qam", "limit", day=DAYS[1])
+    (root / "prompt.txt").write_text("changed")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "system", day=DAYS[2])
+    workspace.suite = suite
+    return workspace
+
+
+def recorded(space, *more, code=0, out="record.json", runs=("out",)):
+    assert space.run("record", *runs, "--out", out, *more) == code, space.err
+    return json.loads((space.root / out).read_text()) if out.endswith("json") and not code else None
+
+
+def judged(space, answer=biased, day="2026-06-02", out="out"):
+    space.answers(answer)
+    return space.run("run", "policy.yaml", "--out", out, "--today", day)
+
+
+def text_of(space, name="record.html"):
+    page = (space.root / name).read_text()
+    return " ".join(
+        html.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)).split()
+    )
+
+
+def test_a_limit_has_the_commit_that_set_it(history):
+    assert judged(history) == 1
+    (run,) = recorded(history)["runs"]
+    first, limit, system = git(history.root, "log", "--reverse", "--format=%H").split()
+    assert (run["commit"]["id"], run["commit"]["date"], run["policy_in_commit"]) == (
+        system,
+        DAYS[2],
+        True,
+    )
+    by = {claim["rule"]: claim["limit_set"] for claim in run["claims"]}
+    assert by["parity/answers"]["commit"]["id"] == limit
+    assert by["parity/unreadable"]["commit"]["id"] == first
+    assert [by[f"parity/{name}"]["is_standard"] for name in ("answers", "unreadable")] == [
+        False,
+        True,
+    ]
+    assert {one["when"] for one in by.values()} == {"before"}
+
+
+def test_a_limit_that_came_with_the_tested_commit_is_told(history):
+    history.edit("0.04", "0.05")
+    git(history.root, "commit", "-qam", "both", day=DAYS[2])
+    judged(history)
+    (run,) = recorded(history)["runs"]
+    assert run["claims"][0]["limit_set"]["when"] == "with"
+    assert run["claims"][-1]["limit_set"]["when"] == "before"
+
+
+def test_a_policy_that_no_commit_has_says_so(history):
+    history.edit("0.04", "0.9")
+    judged(history)
+    (run,) = recorded(history)["runs"]
+    assert run["policy_in_commit"] is False
+    assert {claim["limit_set"]["when"] for claim in run["claims"]} == {"unknown"}
+
+
+def test_a_shallow_clone_does_not_date_what_it_cannot_see(history, monkeypatch):
+    clone = history.root.parent / "clone"
+    git(history.root, "clone", "-q", "--depth=1", f"file://{history.root}", str(clone))
+    monkeypatch.chdir(clone)
+    history.root = clone
+    judged(history)
+    (run,) = recorded(history)["runs"]
+    assert {claim["limit_set"]["when"] for claim in run["claims"]} == {"unknown"}
+
+
+def test_without_git_nothing_is_dated(workspace):
+    judged(workspace)
+    (run,) = recorded(workspace)["runs"]
+    assert (run["commit"], run["policy_in_commit"]) == (None, None)
+
+
+def test_equal_inputs_give_equal_bytes_and_the_date_is_the_run_s(history):
+    judged(history)
+    recorded(history, "--out", "record.html", "--by", "Bo")
+    pages = [(history.root / name).read_bytes() for name in ("record.json", "record.html")]
+    recorded(history, "--out", "record.html", "--by", "Bo")
+    assert pages == [(history.root / name).read_bytes() for name in ("record.json", "record.html")]
+    assert json.loads(pages[0])["date"] == "2026-06-02"
+    assert "2026-06-02" in text_of(history)
+
+
+def test_an_edited_run_is_refused(history):
+    judged(history)
+    history.edit('"fail"', '"pass"', name="out/run.json")
+    recorded(history, code=4)
+    assert not (history.root / "record.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("record.pdf", ".html or .json"), ("record", ".html or .json")]
+)
+def test_other_files_are_refused(history, name, said):
+    judged(history)
+    recorded(history, code=2, out=name)
+    assert said in history.said
+
+
+def test_changes_since_an_earlier_record(history):
+    judged(history, "positive")
+    recorded(history, out="record-old.json")
+    judged(history, day="2026-06-09")
+    told = recorded(history, "--since", "record-old.json")
+    assert told["since"] == "2026-06-02"
+    assert any("outcome: pass → fail" in one for one in told["changes"])
+    same = recorded(history, "--since", "record.json", out="record-new.json")
+    assert same["changes"] == []
+    recorded(history, "--since", "out/run.json", code=4)
+
+
+def test_several_runs_in_one_record(history):
+    judged(history)
+    judged(history, "positive", day="2026-06-05", out="out2")
+    whole = recorded(history, runs=("out", "out2"))
+    assert [run["outcome"] for run in whole["runs"]] == ["fail", "pass"]
+    assert whole["date"] == "2026-06-05"
+
+
+def test_the_schema_describes_what_is_written(history):
+    judged(history)
+    schema = Record.model_json_schema()
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(recorded(history))
+
+
+HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m\"'><img src=x onerror=y> ::error::x"
+
+
+def test_hostile_names_do_nothing_on_the_page(history):
+    """Every text that a run's record holds is hostile at once."""
+    judged(history)
+    folder = history.root / "out"
+    run = json.loads((folder / "run.json").read_text())
+
+    def poisoned(value, key=""):
+        if isinstance(value, dict):
+            return {name: poisoned(each, name) for name, each in value.items()}
+        if isinstance(value, list):
+            return [poisoned(each, key) for each in value]
+        kept = key in {"outcome", "against", "commit", "policy_sha256", "day", "policy_path"}
+        return value if kept or not isinstance(value, str) else value + HOSTILE
+
+    text = json.dumps(poisoned(run))
+    (folder / "run.json").write_text(text)
+    parts = json.loads((folder / "parts.json").read_text())
+    parts["parts"]["run.json"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "parts.json").write_text(json.dumps(parts))
+    recorded(history, "--out", "record.html", "--by", HOSTILE)
+    page = (history.root / "record.html").read_text()
+    assert "&lt;script&gt;" in page
+    assert not re.search(r"<script|<img|\u202e|\x1b|<[^>]*onerror", page)
+    assert page.isprintable() or not re.search(r"[^\n -\U0010ffff]", page)
+    assert "script-src" not in page
+    assert "default-src &#39;none&#39;" in page
+
+
+QUESTIONS = {
+    "EU AI Act, Annex IV(2)(g): when was it tested?": "Date of the test: 2026-06-02",
+    "EU AI Act, Annex IV(2)(g): who is responsible, and where do they sign?": "Responsible for the system",
+    "EU AI Act, Annex IV(2)(g): who ran the test?": "Run by: Bo",
+    "EU AI Act, Annex IV(2)(g): by which procedure was it tested?": "asked once for every identity and once for every control prompt",
+    "EU AI Act, Annex IV(2)(g): what are the test data, and are they real cases?": "small sentiment sources.jsonl to be filled in",
+    "EU AI Act, Annex IV(2)(g): which metric of discriminatory impacts, and what did it give?": "race/black : 100.0 (100.0 to 100.0)",
+    "EU AI Act, Annex IV(1)(c), (2)(g): which version of the system was tested?": "Commit tested {commit}",
+    "EU AI Act, Article 9(8): were the thresholds set before the test, and when?": "before: {limit} , 2026-05-20",
+    "EU AI Act, Article 9(8): how sure is the finding?": "p ",
+    "EU AI Act, Article 10(2)(f): who was examined for bias?": "race asian",
+    "EU AI Act, Article 10(2)(h): which gaps do the data have?": "Not tested, though FairGate ships a set of them: age",
+    "EU AI Act, Article 12, 18: which logs are kept, and how do I know that they are the same?": "executions.jsonl {executions}",
+    "EU AI Act, Article 15(3): which difference would the test have missed?": "identity ",
+    "NYC 6 RCNY § 5-301(b): are there selection rates and impact ratios?": "Selection rates and impact ratios of real decisions are not part of this record",
+    "NYC 6 RCNY § 5-301(b)(1): were intersections of categories tested?": "of combinations of several attributes only those that stand there",
+    "NYC 6 RCNY § 5-303(a): how many cases were there, how many without a result?": "Cases planned decided without an answer",
+    "California 2 CCR § 11009(f): how recent is the test beside the system tested?": "Policy small : pass on 2026-06-02 Commit tested {commit} , 2026-06-01",
+    "California 2 CCR § 11009(f): what did the test not see (its quality and scope)?": "A difference that is smaller than the reach",
+    "California 2 CCR § 11009(f): what was the response to what was found?": "Owner Reason Up to Last day parity/answers Cleo known; fix is in work",
+    "California 2 CCR § 11013(c): can somebody else repeat it?": "fairgate run policy.yaml --out RUN",
+}  # fmt: skip
+"""What an auditor asks, each with its article, and what the page answers."""
+
+
+def test_an_auditor_s_twenty_questions_are_answered_by_the_page(history):
+    waiver = "waivers:\n  - {rule: parity/answers, who: black, owner: Cleo, reason: known; fix is in work, up_to: 1, expires: 2026-07-01}\n"
+    history.edit(more=waiver)
+    git(history.root, "commit", "-qam", "waiver", day=DAYS[2])
+    assert judged(history) == 0, history.said
+    recorded(history, "--out", "record.html", "--by", "Bo")
+    shas = json.loads((history.root / "out" / "parts.json").read_text())["parts"]
+    commits = git(history.root, "log", "--reverse", "--format=%H").split()
+    facts = {
+        "commit": commits[-1][:12],
+        "limit": commits[1][:12],
+        "executions": shas["executions.jsonl"],
+    }
+    page = text_of(history)
+    assert len(QUESTIONS) == 20
+    missing = [
+        question for question, answer in QUESTIONS.items() if answer.format(**facts) not in page
+    ]
+    assert not missing, page
+    assert not re.search(
+        r"\bcompliant\b|\bcompliance\b|\bfair(ly)?\b|\bunbiased\b", page, re.IGNORECASE
+    )
