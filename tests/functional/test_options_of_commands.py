@@ -98,7 +98,7 @@ def test_help_has_a_line_for_each_command_in_sections():
     assert found == {
         "Every day": ["init", "check", "run", "explain", "baseline"],
         "Asking why": ["blame", "rescore", "doctor"],
-        "Trusting the gate": ["power", "mutate"],
+        "Trusting the gate": ["power", "mutate", "record"],
         "Data and models": [
             "corpus",
             "generate",
