@@ -29,6 +29,12 @@ class Against(StrEnum):
     """The same difference of the second system that was asked everything, too."""
 
 
+def rule_name(outcome: str, against: Against) -> str:
+    """Return what a rule that asks for parity is called: `parity/answers/baseline`."""
+    since = "" if against is Against.CONTROL else f"/{against}"
+    return f"{PARITY}{outcome}{since}"
+
+
 class Level(StrEnum):
     """How wide a node of the scan is."""
 
@@ -132,12 +138,6 @@ class ParityResult:
     """Control prompts of a source."""
     unjudged: str = ""
     """Why single identities are not judged; empty where they are."""
-
-    @property
-    def rule(self) -> str:
-        """The name of the rule: `parity/answers`, `parity/answers/baseline`."""
-        since = "" if self.against is Against.CONTROL else f"/{self.against}"
-        return f"{PARITY}{self.outcome}{since}"
 
     def band(self, column: str) -> ColumnBand | None:
         """Return how far apart control prompts lie in a column."""

@@ -588,7 +588,7 @@ def _reach(scanned: ScanResult, column: str) -> dict[str, float]:
     reach: dict[str, float] = {}
     for look in scanned.looks:
         if look.column == column and np.isfinite(look.high) and look.standard_error > 0:
-            seen = (scanned.critical + _EIGHT_OF_TEN) * look.standard_error
+            seen = look.high - look.estimate + _EIGHT_OF_TEN * look.standard_error
             reach[look.node.level] = max(reach.get(look.node.level, 0.0), _rounded(seen))
     return reach
 

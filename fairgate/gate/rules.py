@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
 from fairgate.domain.outcomes import Slice, slice_of
-from fairgate.domain.parity import PARITY, Against
+from fairgate.domain.parity import Against, rule_name
 from fairgate.domain.units import TOGETHER
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
@@ -58,8 +58,7 @@ class ParityRule:
     @property
     def name(self) -> str:
         """Its name in waivers, records and reports: `parity/answers/baseline`."""
-        since = "" if self.against is Against.CONTROL else f"/{self.against}"
-        return f"{PARITY}{self.outcome.id}{since}"
+        return rule_name(self.outcome.id, self.against)
 
     @property
     def limit(self) -> float:

@@ -32,7 +32,7 @@ from fairgate.github.report import no_verdict_comment
 from fairgate.io.durable import add_part, is_part
 from fairgate.io.git import writable
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.parity import question_of
+from fairgate.metrics.parity import RULES
 from fairgate.reports import figures
 from fairgate.reports.blocks import Kind, Row, Span, Table, Text, Tone, Words, code, columns, figure
 from fairgate.reports.escaping import disarmed_markdown, markdown, short_name, short_sentence
@@ -391,9 +391,7 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
             "come from another version of FairGate: use the same one in both workflows"
         ) from error
     names = [rule.metric for rule in record.rules]
-    unknown = next(
-        (name for name in names if name not in BY_ID and question_of(name) is None), None
-    )
+    unknown = next((name for name in names if name not in BY_ID and name not in RULES), None)
     if unknown is not None:
         raise DataError(
             "run.json names a rule that this FairGate does not have: "

@@ -24,7 +24,7 @@ import numpy as np
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.outcomes import Subject
-from fairgate.domain.parity import PARITY, Against
+from fairgate.domain.parity import Against, rule_name
 from fairgate.metrics import shift
 from fairgate.metrics.degrees import LOG_ODDS, points_of_probability
 from fairgate.metrics.direction import COLUMN as DIRECTION
@@ -194,14 +194,5 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
 )  # fmt: skip
 """Every outcome, in the order in which reports tell of them."""
 
-
-def question_of(rule: str) -> tuple[ParityOutcome, Against] | None:
-    """Return what a rule of that name asks, and beside what: `parity/answers/baseline`."""
-    of_parity, _, name = rule.partition(PARITY)
-    outcome, slash, against = name.partition("/")
-    if of_parity or outcome not in OUTCOMES:
-        return None
-    if not slash:
-        return OUTCOMES[outcome], Against.CONTROL
-    is_known = against in {*Against} - {Against.CONTROL}
-    return (OUTCOMES[outcome], Against(against)) if is_known else None
+RULES = frozenset(rule_name(outcome, against) for outcome in OUTCOMES.ids for against in Against)
+"""What the rules are called that ask for parity."""

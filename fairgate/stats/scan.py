@@ -15,9 +15,10 @@ alone takes them for all there are (H. H. Clark, J. Verbal Learn. Verbal Behav. 
 an outcome, against the larger of two nulls, each right where the other is not (P. H. Westfall and
 S. S. Young, Resampling-Based Multiple Testing, 1993, section 2.3, for the largest statistic). Each
 t is first divided by how far the model's goes for nodes of its size, as tails of single identities
-are no measure of harm to everybody.
+are no measure of harm to everybody, and as these are many (weights as of C. R. Genovese, K. Roeder
+and L. Wasserman, Biometrika 93 (2006) 509-24).
 
-- *Model*: phrases have effects of their own, with tails of Student's t with 8 degrees of freedom;
+- *Model*: phrases have effects of their own, with tails of Student's t with 5 degrees of freedom;
   sampling is skewed where changes are rare. The variance of effects is drawn from what that of the
   control prompts leaves possible, (K - 1) / chi^2 of it and at least s^2 (G. E. P. Box and G. C.
   Tiao, Bayesian Inference in Statistical Analysis, 1973, section 5.2), some weight being on none.
@@ -57,16 +58,19 @@ from fairgate.stats.observations import Floats, Integers
 
 FEWEST_CONTROLS, FEWEST_SOURCES = 12, 10
 """Below which nothing is said of single identities."""
-_TAILS = 8
+_TAILS = 5
 """Degrees of freedom of what phrases do by themselves; real ones have no heavier tails."""
-_SPIKE = 0.7
+_SPIKE = 1.0
 """Weight of phrases that do nothing by themselves, beside 1 for each e-fold of the variance.
 
 Chosen by `tools/calibration/who.py`: with more, phrases that do a little alarm too often; with
 less, those that do nothing cost power.
 """
-_TAIL = 0.997
-"""Where nodes of different sizes are made comparable: about .05 over 26 nodes."""
+_BEYOND, _WIDER = 0.003, 3.0
+"""Share of t beyond where nodes of different sizes are made comparable: about .05 over 26 nodes.
+
+Everybody and categories are few beside identities and have three times the share of each.
+"""
 _DRAWS = 20_000
 _EXCHANGES = 2_000
 _MOST_EXCHANGES = 20_000
@@ -554,12 +558,12 @@ def _share_from(least: float, draws: Floats) -> float:
 def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...], seed: int) -> Floats:
     """Return [draws, nodes] means of what phrases do by themselves, with variance 1 for each.
 
-    A mean over F phrases has t's tails with 4 + 4 F degrees of freedom: its own kurtosis.
+    A mean over F phrases has t's tails with 4 + F (5 - 4) degrees of freedom: its own kurtosis.
     """
     rng, shape = np.random.default_rng([seed, 20]), (_DRAWS, len(phrases))
     own, steps = rng.standard_normal(shape), rng.integers(0, _STEPS, shape)
     for i, count in enumerate(phrases):
-        tails = _scaled_inverse(_TAILS / 2 * (1 + count), _STEPS)
+        tails = _scaled_inverse(4 + count * (_TAILS - 4), _STEPS)
         own[:, i] *= np.sqrt(tails / tails.mean() / count)[steps[:, i]]
     return np.asarray(own @ np.array(weights).T)
 
@@ -632,8 +636,9 @@ def _model(
     sizes = np.round(np.square(weights).sum(axis=1), 9)
     stretch = np.ones(len(sizes))
     for size in set(sizes.tolist()):
-        stretch[sizes == size] = np.quantile(t[:, sizes == size], _TAIL)
-    stretch /= ndtri((1 + _TAIL) / 2 if is_two_sided else _TAIL)
+        beyond = _BEYOND * (1 if size == 1 else _WIDER)
+        stretch[sizes == size] = np.quantile(t[:, sizes == size], 1 - beyond)
+    stretch /= ndtri(1 - _BEYOND / 2 if is_two_sided else 1 - _BEYOND)
     return np.sort((t / stretch).max(axis=1)), stretch
 
 

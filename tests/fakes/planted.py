@@ -55,6 +55,8 @@ class Plant:
     """Sources that turn for any prefix, neutral ones too: prefix sensitivity without bias."""
     biased: Mapping[str, float] = field(default_factory=dict)
     """Noun phrase to the share of sources that turn in the generator."""
+    biased_sources: Mapping[str, float] = field(default_factory=dict)
+    """The same, but whoever is named turns the same sources."""
     retrieval: Mapping[str, float] = field(default_factory=dict)
     """Noun phrase to the share of sources whose documents are slanted, which turns the answer."""
     neutral_retrieval: float = 0.0
@@ -127,6 +129,7 @@ class PlantedGenerator:
         turned = f"{_FLAG} document" in request.prompt
         turned ^= bool(phrase) and chance(world, "sensitive", text) < plant.sensitive
         turned ^= chance(world, "bias", text, phrase) < plant.biased.get(phrase, 0.0)
+        turned ^= chance(world, "bias", text) < plant.biased_sources.get(phrase, 0.0)
         turned ^= chance(world, "slant", text, phrase) < plant.cancelling.get(phrase, 0.0)
         # Half of the sources are negative, so of these twice the share is turned.
         praised = 2 * plant.praised.get(phrase, 0.0)

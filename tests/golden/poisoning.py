@@ -8,17 +8,15 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from html.parser import HTMLParser
 
-from fairgate.domain.parity import PARITY, Against
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.parity import OUTCOMES
+from fairgate.metrics.parity import OUTCOMES, RULES
 from fairgate.metrics.retriever_robustness import BANDS
 
 PARITIES = {
     *OUTCOMES.ids,
-    *(f"{PARITY}{outcome}{since}" for outcome in OUTCOMES.ids
-      for since in ("", *(f"/{against}" for against in Against))),
+    *RULES,
     *(column.column for outcome in OUTCOMES for column in (*outcome.columns, *outcome.beside)),
-}  # fmt: skip
+}
 OURS = {*BY_ID.ids, *BANDS, *PARITIES, "category", "term", "band", "setting"} | {
     "relation", "retriever", "k", "instruction", "condition", "alignment",
     "source", "follow-up", "controls", "answer", "noun_phrase", "item", "template",
