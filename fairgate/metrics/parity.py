@@ -194,5 +194,5 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
 )  # fmt: skip
 """Every outcome, in the order in which reports tell of them."""
 
-RULES = frozenset(rule_name(outcome, against) for outcome in OUTCOMES.ids for against in Against)
-"""What the rules are called that ask for parity."""
+RULES = {rule_name(each.id, against): (each, against) for each in OUTCOMES for against in Against}
+"""What the rules are called that ask for parity, and what each asks, beside what."""

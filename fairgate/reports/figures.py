@@ -13,7 +13,7 @@ from fairgate.domain.outcomes import Better, Change, Measurement, Outcome, RuleR
 from fairgate.domain.parity import Against
 from fairgate.domain.wording import difference
 from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.parity import question_of
+from fairgate.metrics.parity import RULES
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 NONE = "\N{EN DASH}"
@@ -64,8 +64,8 @@ def is_rate(metric: str) -> bool:
 
 def title(metric: str) -> str:
     """Return a rule in plain words: `answers, since baseline`; its id where none is known."""
-    if question := question_of(metric):
-        outcome, against = question
+    if metric in RULES:
+        outcome, against = RULES[metric]
         return f"{outcome.id}, {QUESTIONS[against]}"
     entry = BY_ID.get(metric)
     return entry.title if entry else metric
@@ -87,7 +87,7 @@ def value(number: float | None, metric: str) -> str:
 def is_difference(metric: str) -> bool:
     """Return whether the metric is a difference of rates, in points."""
     entry = BY_ID.get(metric)
-    return question_of(metric) is not None or (entry is not None and entry.is_difference)
+    return metric in RULES or (entry is not None and entry.is_difference)
 
 
 def signed(number: float | None, metric: str) -> str:
