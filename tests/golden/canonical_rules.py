@@ -23,6 +23,7 @@ from fairgate.domain.parity import (
     Level,
     NamedNode,
     ParityResult,
+    rule_name,
 )
 from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.baseline import Baseline, References
@@ -103,7 +104,7 @@ def parity_rule(
         "value": named[0].estimate if named else None, **more,
     }  # fmt: skip
     return RuleResult(
-        metric=scan.rule, position=position, parity=scan, failing=failing, **known,  # type: ignore[arg-type]
+        metric=rule_name(of, against), position=position, parity=scan, failing=failing, **known,  # type: ignore[arg-type]
     )  # fmt: skip
 
 
