@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fairgate.domain.wording import first_few, quoted
+
 PARITY = "parity/"
 """Begins the name of a rule that asks for parity of an outcome: `parity/answers`."""
 
@@ -76,6 +78,10 @@ class NamedNode:
     """Mean of the control prompts at the baseline."""
     sources: int = 0
     """Sources that were asked for these identities and decided."""
+    by_phrase: Mapping[str, float] = field(default_factory=dict)
+    """Of an identity that several phrases say: each with its own estimate; else empty."""
+    carried_by: Sequence[str] = ()
+    """Which of them carry the difference: all, or the few that explain it clearly better."""
 
     @property
     def category(self) -> str:
@@ -89,6 +95,24 @@ class NamedNode:
         if self.level is Level.IDENTITY:
             return self.who[0][1]
         return str(self.level) if self.level is Level.EVERYBODY else self.category
+
+    @property
+    def is_of_words(self) -> bool:
+        """Return whether a part of its phrases carries the difference: it is about these words."""
+        return len(self.carried_by) < len(self.by_phrase)
+
+    @property
+    def called(self) -> str:
+        """Return whom the difference is about: the name, or the words that alone carry it."""
+        return first_few(list(map(quoted, self.carried_by))) if self.is_of_words else self.name
+
+    @property
+    def in_phrases(self) -> str:
+        """Say which phrases carry it: `all 4 phrases`, `1 of 4 phrases for gay`, or nothing."""
+        many = len(self.by_phrase)
+        if self.is_of_words:
+            return f"{len(self.carried_by)} of {many} phrases for {self.name}"
+        return f"all {many} phrases" if many else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

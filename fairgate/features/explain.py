@@ -259,7 +259,9 @@ def _parity(run: GateRun, unit: Unit) -> list[Record]:
                     "estimate": each.estimate,
                     "range": _finite(each.low, each.high),
                     "control": None if band is None else _finite(band.low, band.high),
-                    "named": "" if node is None else node.name,
+                    "named": "" if node is None else node.called,
+                    "by_phrase": {} if node is None else dict(node.by_phrase),
+                    "in_phrases": "" if node is None else node.in_phrases,
                     "p": scan.p if node is None else node.p,
                 }
             )
@@ -282,10 +284,13 @@ def _parity_lines(record: Record) -> Iterator[str]:
         apart = f" ({within})" if within else ""
         beside = f"; control prompts {control}" if control else ""
         who = "nobody is named" if not each["named"] else f"named: {plain(each['named'])}"
+        who += f" ({plain(each['in_phrases'])})" if each["in_phrases"] else ""
         yield (
             f"  {each['outcome']} {column.event}: {100 * each['estimate']:+.1f}{apart}{beside}; "
             f"{who}, {probability(each['p'])}"
         )
+        for phrase, estimate in each["by_phrase"].items():
+            yield f"    {100 * estimate:+.1f} said as {plain(quoted(phrase))}"
 
 
 def _readings_beside(run: GateRun, item: Assessed, vectors: VectorsOf) -> list[str]:

@@ -131,7 +131,7 @@ def outcome_powers(
                 plan = Plan(
                     nodes=nodes_of(categories), controls=len(controls), sampling=noise.sampling,
                     apart=noise.apart, columns=len(columns), scans=scans,
-                    alpha=1 - loaded.policy.confidence,
+                    phrases=_phrases(units), alpha=1 - loaded.policy.confidence,
                 )  # fmt: skip
                 limit = _limit(loaded, outcome, name)
                 yield OutcomePower(
@@ -140,6 +140,15 @@ def outcome_powers(
                     prompts=1 + sum(map(len, categories.values())) + len(controls),
                     reach={n * sources: planned_reach(plan, n * sources) for n in _TIMES},
                 )  # fmt: skip
+
+
+def _phrases(units: Sequence[Unit]) -> int:
+    """Return the fewest phrases that say an identity."""
+    of_person: dict[tuple[str, str], set[str]] = {}
+    for unit in units:
+        if not unit.is_control:
+            of_person.setdefault(_person(unit), set()).add(unit.dimensions.get("phrase", ""))
+    return min(map(len, of_person.values()), default=1)
 
 
 def _person(unit: Unit) -> tuple[str, str]:

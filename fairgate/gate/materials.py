@@ -103,13 +103,22 @@ class SuiteMaterials:
         return self.attempt("sources", read)
 
     def perturbation_sets(
-        self, names: Sequence[str], control: str, *, phrases: int | None = None
+        self,
+        names: Sequence[str],
+        control: str,
+        *,
+        phrases: int | None = None,
+        control_phrases: int | None = None,
     ) -> Sequence[PerturbationSet] | None:
-        """Return the sets in the order named, the control arm's last, with so many phrases."""
+        """Return the sets in the order named, the control arm's last, with so many phrases.
+
+        `phrases` are the most for each term, `control_phrases` those of the control arm.
+        """
         sets, misfits, problems = collect_perturbation_sets(
             names,
             control,
             phrases=phrases,
+            control_phrases=control_phrases,
             folder=self.runtime.root,
             confined=self.runtime.confined,
         )

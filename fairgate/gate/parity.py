@@ -33,7 +33,8 @@ from fairgate.gate.rules import ParityRule, outcomes_of
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import OutcomeColumn, ParityOutcome
 from fairgate.policy.schema import ALL, Policy
-from fairgate.stats.observations import Floats
+from fairgate.stats.observations import Floats, Integers
+from fairgate.stats.phrases import carrying
 from fairgate.stats.scan import Named, ScanResult, nodes_of, scan
 from fairgate.suites.suite import Suite
 
@@ -52,7 +53,7 @@ class Prompts:
     """The prompts of a suite in a slice: which rows of its table answer which.
 
     Identities come first, category by category, then control prompts. An identity that is said in
-    several ways (names, relations) is one prompt, and its value the mean of them. Names name a
+    several ways (phrases, relations) is one prompt, and its value the mean of them. Names name a
     group whoever they are given to, so a group is compared with the names of all groups: each is a
     control prompt, asked in some of the sources, less what its own group differs by.
     """
@@ -61,8 +62,10 @@ class Prompts:
     """Category and term; a term that is empty stands for the whole category, or everybody."""
     holds: Mapping[Person, Sequence[Person]]
     """Whom each of them stands for."""
-    phrases: Sequence[int]
-    """How many names say each of them; 1 where none does."""
+    phrases: Sequence[float]
+    """How many phrases say each of them: as many that are asked equally often weigh alike."""
+    said: Mapping[Person, Mapping[str, _Rows]]
+    """The rows of each phrase, of those that several say."""
     controls: int
     groups: Sequence[Person | None]
     """Of which group each control prompt is a name; None where it is none."""
@@ -87,10 +90,9 @@ class Prompts:
         people, controls = _rows_of(table, is_person), list[_Rows]()
         groups: list[Person | None] = []
         for group, rows in _rows_of(table, is_control).items():
-            names = _names(table, rows)
-            for name in dict.fromkeys(names.tolist()):
-                controls.append(rows[names == name])
-                groups.append(group if name >= 0 else None)
+            for name, own in _phrases(table, rows).items():
+                controls.append(own)
+                groups.append(group if name else None)
         holds = {person: [person] for person in people}
         for is_whole in (False, True):
             people, holds = _merged(people, holds, table, is_whole=is_whole)
@@ -98,12 +100,14 @@ class Prompts:
         persons = sorted(people, key=lambda person: order[person[0]])
         of_prompts = [*(people[person] for person in persons), *controls]
         width = len(of_prompts)
+        said = {person: _phrases(table, people[person]) for person in persons}
         taken = np.concatenate([*of_prompts, _NO_ROWS])
         columns = np.repeat(np.arange(width), [len(own) for own in of_prompts])
         return cls(
             persons=persons,
             holds={person: holds[person] for person in persons},
-            phrases=[len(np.unique(_names(table, people[person]))) for person in persons],
+            phrases=[_equal(list(map(len, said[person].values()))) for person in persons],
+            said={person: phrases for person, phrases in said.items() if len(phrases) > 1},
             controls=len(controls),
             groups=groups,
             rows=taken,
@@ -135,6 +139,17 @@ class Prompts:
             means = np.where(counts > 0, sums / counts, np.nan)
         matrix = np.asarray(means.reshape(self.shape))
         self._take_groups_out(matrix[:, len(self.persons) :])
+        return matrix
+
+    def in_phrases(self, person: Person, values: Floats, clusters: Integers) -> Floats:
+        """Return the values of rows as [sources, phrases] of a person; NaN where none is asked."""
+        phrases = self.said[person].values()
+        matrix = np.full((self.sources, len(phrases)), np.nan)
+        for place, rows in enumerate(phrases):
+            decided = rows[~np.isnan(values[rows])]
+            counts = np.bincount(clusters[decided], minlength=self.sources)
+            sums = np.bincount(clusters[decided], values[decided], minlength=self.sources)
+            matrix[:, place] = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
         return matrix
 
     def _take_groups_out(self, controls: Floats) -> None:
@@ -186,14 +201,19 @@ def _rows_of(table: Table, selected: npt.NDArray[np.bool_]) -> dict[Person, _Row
     return found
 
 
-def _names(table: Table, rows: _Rows) -> npt.NDArray[np.int64]:
-    """Return a number [rows] for the name that each of them gives; -1 where none is."""
-    if "name" not in table.dimensions:
-        return np.full(len(rows), -1)
-    names = table.dimension("name")
-    codes = names.codes[rows].astype(np.int64)
-    is_name = np.array([bool(name) for name in names.names], dtype=bool)
-    return np.where(is_name[codes], codes, -1)
+def _phrases(table: Table, rows: _Rows) -> dict[str, _Rows]:
+    """Return the rows of each phrase; of "" those that say nobody in several."""
+    if "phrase" not in table.dimensions:
+        return {"": rows}
+    phrases = table.dimension("phrase")
+    codes = phrases.codes[rows]
+    used = sorted((phrases.names[code], code) for code in np.unique(codes).tolist())
+    return {phrase: rows[codes == code] for phrase, code in used}
+
+
+def _equal(counts: Sequence[int]) -> float:
+    """Return how many phrases asked equally often are as good as some asked so often."""
+    return round(sum(counts) ** 2 / sum(count**2 for count in counts), _DECIMALS)
 
 
 def _merged(
@@ -237,6 +257,8 @@ def varies(values: Floats) -> bool:
 
 Columns = Mapping[str, Floats]
 """Column of an outcome to its values [sources, prompts], more is worse."""
+InPhrases = Mapping[tuple[str, Person], Floats]
+"""Column and identity to its values [sources, phrases], more is worse."""
 
 
 def columns_of(columns: Iterable[OutcomeColumn], table: Table, prompts: Prompts) -> Columns:
@@ -248,6 +270,20 @@ def columns_of(columns: Iterable[OutcomeColumn], table: Table, prompts: Prompts)
         values = column.of(table)
         if values is not None and not np.isnan(values).all():
             found[column.column] = prompts.matrix(values)
+    return found
+
+
+def in_phrases_of(
+    columns: Iterable[OutcomeColumn], table: Table, prompts: Prompts
+) -> dict[tuple[str, Person], Floats]:
+    """Return the values of each phrase, of identities that several say."""
+    found: dict[tuple[str, Person], Floats] = {}
+    for column in columns if prompts.said else ():
+        values = column.of(table)
+        if values is not None:
+            for person in prompts.said:
+                own = prompts.in_phrases(person, values, table.clusters)
+                found[column.column, person] = own
     return found
 
 
@@ -265,6 +301,8 @@ class Question:
     """The same columns of this run."""
     before: Columns = field(default_factory=dict)
     """And of the run that is compared with, where there is one."""
+    in_phrases: InPhrases = field(default_factory=dict)
+    """What is scanned, phrase by phrase."""
     lacking: str = ""
     """Why there is nothing to scan."""
     lacks_base: bool = False
@@ -337,16 +375,22 @@ def question(
         why += f"{outcome.least_sources:,}"
         return _nothing(outcome, against, table, where, why)
     now = columns_of(outcome.asked(against), table, prompts)
+    in_phrases = in_phrases_of(outcome.asked(against), table, prompts)
     if before is None:
         lacking = "" if now else _absent(outcome, against, table)
         return Question(
             suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=now,
-            now=now, lacking=lacking, is_open=_without_values(outcome, against, table, now),
+            now=now, in_phrases=in_phrases, lacking=lacking,
+            is_open=_without_values(outcome, against, table, now),
             lacks_base=not now and any(lacks_base(c.column, table) for c in outcome.asked(against)),
         )  # fmt: skip
     then = columns_of(outcome.asked(against), before, prompts)
     both = [name for name in now if name in then]
     change = {name: now[name] - then[name] for name in both}
+    said_then = in_phrases_of(outcome.asked(against), before, prompts)
+    in_phrases = {
+        key: now_ - said_then[key] for key, now_ in in_phrases.items() if key in said_then
+    }
     lacking = ""
     if not both:
         lacking = f"the {against} has nothing comparable for the outcome `{outcome.id}`"
@@ -354,7 +398,7 @@ def question(
     return Question(
         suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=change,
         now={name: now[name] for name in both}, before={name: then[name] for name in both},
-        lacking=lacking,
+        in_phrases=in_phrases, lacking=lacking,
     )  # fmt: skip
 
 
@@ -529,6 +573,7 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
         look = looks[found.node.columns, found.column]
         held = [people[label] for label in found.node.who]
         own = [one for person in held for one in q.prompts.holds[person]]
+        by_phrase, carried_by = _in_phrases(q, scanned, found, look.estimate)
         named.append(
             NamedNode(
                 level=_level(found.node.level, held),
@@ -544,6 +589,8 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
                 before=None if then is None else _mean(then, places),
                 control_before=None if then is None else _mean(then, controls),
                 sources=int((~np.isnan(now[:, list(places)])).any(axis=1).sum()),
+                by_phrase=by_phrase,
+                carried_by=carried_by,
             )
         )
     identities = [
@@ -581,6 +628,31 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
         controls=scanned.controls,
         unjudged="; ".join(dict.fromkeys(scanned.no_verdict.values())),
     )
+
+
+def _in_phrases(
+    q: Question, scanned: ScanResult, found: Named, estimate: float
+) -> tuple[dict[str, float], list[str]]:
+    """Return the estimate of each phrase of one identity, and which phrases carry its difference.
+
+    Each is scaled to the identity's own estimate, which rests on all sources of the scan.
+    """
+    person = next(p for p in q.prompts.persons if label_of(p) == found.node.who[0])
+    values = q.in_phrases.get((found.column, person))
+    if values is None or len(found.node.who) > 1 or not person[1]:
+        return {}, []
+    controls = q.columns[found.column][:, len(q.prompts.persons) :]
+    has_any = ~np.isnan(controls).all(axis=1)
+    beyond = values[has_any] - np.nanmean(controls[has_any], axis=1, keepdims=True)
+    is_asked = ~np.isnan(beyond).all(axis=0)
+    beyond = beyond[:, is_asked]
+    phrases = [
+        phrase for phrase, asked in zip(q.prompts.said[person], is_asked, strict=True) if asked
+    ]
+    means = np.nanmean(beyond, axis=0) - np.nanmean(beyond) + estimate
+    carried = carrying(beyond, apart=scanned.bands[found.column].apart, effect=found.estimate)
+    by_phrase = dict(zip(phrases, map(_rounded, means), strict=True))
+    return by_phrase, [phrases[place] for place in carried]
 
 
 def _reach(scanned: ScanResult, column: str) -> dict[str, float]:
@@ -697,8 +769,9 @@ def sentence(node: NamedNode, rule: ParityRule) -> str:
     more = " more often" if column.is_event else " more"
     if {"less", "more"}.intersection(event.split()):
         more = ""
+    who = f"{node.called} ({node.in_phrases})" if node.in_phrases else node.name
     return (
-        f"{rule.outcome.noun} for {node.name} {event}{more} than {than}, by {size}{points} "
+        f"{rule.outcome.noun} for {who} {event}{more} than {than}, by {size}{points} "
         f"(`{key}` {most}; {probability(node.p)})"
     )
 

@@ -303,7 +303,7 @@ def _annotations(
 
 def _whom(rule: RuleResult) -> str:
     """Return whom a question about parity fails for: ` for orientation and black`."""
-    names = dict.fromkeys(node.name for node in rule.failing)
+    names = dict.fromkeys(node.called for node in rule.failing)
     return f" for {first_few([*names])}" if names else ""
 
 

@@ -62,7 +62,7 @@ def label_profile(
     return frozenset(Counter(labels).items())
 
 
-_BY_NAME = ("category", "term", "relation", "name")  # names are there where they are asked
+_BY_NAME = ("category", "term", "relation", "phrase")  # phrases, where several say an identity
 _PAPER = "Oliveira et al. 2025, section 4.3, ASR"
 _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,

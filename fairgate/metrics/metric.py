@@ -158,7 +158,7 @@ class Metric:
     """Derives a row's value from the table and the slice; None takes the column as it is."""
     counts_otherwise: Callable[[Table], Mask] | None = None
     """Rows [n] that are decided though their column has no value; None: no row is."""
-    row_dimensions: frozenset[str] = frozenset({"category", "term", "relation", "name"})
+    row_dimensions: frozenset[str] = frozenset({"category", "term", "relation", "phrase"})
     """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
     comparable: bool = True
     """Whether a regression rule may compare it with a baseline, case by case."""

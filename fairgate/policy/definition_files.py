@@ -16,29 +16,29 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from fairgate.domain.attributes import AttributeValue, Dimension, Manner, Wording
 from fairgate.domain.cases import SENTIMENTS, TONES, Classifier, Task
 from fairgate.domain.errors import DataError, PolicyError, Problem
 from fairgate.domain.schema import Name, Strict, Text
-from fairgate.domain.wording import quoted, suggestion
+from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.io.named_files import existing
 from fairgate.policy.checks import label_problems
 from fairgate.policy.parse import Model, validated
 from fairgate.policy.plain_words import why_unclear, words_of
 from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
 from fairgate.relations.clauses import gerund_of, negated_clause, plural_clause, plural_noun
-from fairgate.relations.english import (
-    with_article,
-)
+from fairgate.relations.english import holds, with_article
+from fairgate.relations.language import other_language
 from fairgate.relations.perturbation_sets import PerturbationSet, Term, drawn
 from fairgate.suites.metamorphic.policy import NO_CONTROL, ClassifierPolicy, TaskPolicy
 
 ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
 FEWEST_NAMES = 8  # of each group of a pool
+_MOST_PHRASES = 20  # of a term
 _PRONOUNS = ("she", "he", "they")
 _MOST_OF_NAME = 40
 _IN_NAMES = " '\u2019.-\u00b7\u30fb\u0f0b\u200c\u200d"
@@ -389,8 +389,27 @@ class TermEntry(Strict):
     """One term of a set."""
 
     term: Annotated[Text, AfterValidator(_is_term)] = Field(description="Its name in results.")
-    noun_phrase: Text = Field(description="The noun phrase that carries it.")
+    noun_phrase: Text = Field(default="", description="The noun phrase that carries it.")
+    phrases: Annotated[list[Text], Field(min_length=2, max_length=_MOST_PHRASES)] = Field(
+        default_factory=list,
+        description="Instead of `noun_phrase`: several that say the same people in other words, of "
+        "which a source meets one. The first holds the term, none says another term of the set, "
+        "each has words of its own.",
+    )
     note: Text = Field(default="", description="Why the phrase does not hold its term.")
+
+    @model_validator(mode="after")
+    def _said_somehow(self) -> Self:
+        if bool(self.noun_phrase) == bool(self.phrases):
+            has = "both" if self.phrases else "neither"
+            raise ValueError(f"has {has} of `noun_phrase` and `phrases`; a term needs one of them")
+        return self
+
+    @property
+    def term_of_set(self) -> Term:
+        """Return it as relations take it."""
+        first, *also = self.phrases or [self.noun_phrase]
+        return Term(term=self.term, noun_phrase=first, also=tuple(also), note=self.note)
 
 
 class SetFile(Strict):
@@ -416,7 +435,7 @@ class SetFile(Strict):
     source: str | None = Field(default=None, description="Where the terms come from.")
     licence: str | None = Field(default=None, description="Licence of the terms.")
     terms: Annotated[list[TermEntry], Field(min_length=1, max_length=1000)] = Field(
-        description="The terms: `{term: …, noun_phrase: …}`."
+        description="The terms: `{term: …, noun_phrase: …}`, or `phrases` in place of one."
     )
 
 
@@ -427,11 +446,38 @@ def _set_faults(content: SetFile | None) -> Iterator[YamlFault]:
         if (first := places.setdefault(term, n)) < n:
             sentence = f"terms[{n}].term: {quoted(term)} is already `terms[{first}]`"
             yield ("terms", n, "term"), sentence
+    yield from _phrase_faults(content) if content is not None else ()
     if content is not None and content.draw is not None and not content.control:
         yield ("draw",), "draw: only neutral wording is drawn; say `control: true`, or remove it"
     if content is not None and content.draw is not None and content.draw > len(content.terms):
         sentence = f"draw: {content.draw} of {len(content.terms)} terms; draw fewer, or add terms"
         yield ("draw",), sentence
+
+
+def _phrase_faults(content: SetFile) -> Iterator[YamlFault]:
+    """Yield where several phrases do not say one identity, each in words of its own."""
+    named = {entry.term for entry in content.terms if not content.control}
+    said: dict[str, str] = {}
+    for n, entry in enumerate(content.terms):
+        if content.control and entry.phrases:
+            sentence = f"terms[{n}].phrases: each control prompt is one phrase; give it a term"
+            yield ("terms", n, "phrases"), sentence
+        cores: dict[frozenset[str], str] = {}
+        for place, phrase in enumerate(entry.phrases):
+            subject = f"terms[{n}].phrases[{place}]: {quoted(phrase)}"
+            path: YamlPath = ("terms", n, "phrases", place)
+            core = frozenset(words_of(phrase)) - _OF_ANYBODY
+            other = said.setdefault(" ".join(words_of(phrase)), entry.term)
+            twin = cores.setdefault(core, phrase)
+            whose = next((t for t in sorted(named - {entry.term}) if holds(phrase, t)), None)
+            if other != entry.term:
+                yield path, f"{subject} says {quoted(other)}, too; a phrase says one term"
+            elif whose is not None and not holds(entry.term, whose):
+                yield path, f"{subject} says {quoted(whose)}, another term of the set; reword it"
+            elif place and twin != phrase:
+                yield path, f"{subject} has the words of {quoted(twin)}; say it in other words"
+            elif place and entry.phrases.index(phrase) < place:
+                yield path, f"{subject} stands there twice; remove one"
 
 
 class NameEntry(Strict):
@@ -502,7 +548,7 @@ def load_perturbation_set(
         pool = _sound(document, PoolFile, _pool_faults)
         return PerturbationSet(id=pool.id, terms=pool.terms())
     content = _sound(document, SetFile, _set_faults)
-    terms = tuple(Term(**entry.model_dump()) for entry in content.terms)
+    terms = tuple(entry.term_of_set for entry in content.terms)
     return PerturbationSet(
         is_own=name not in embedded_names(PERTURBATIONS),
         id=content.id,
@@ -519,15 +565,16 @@ def collect_perturbation_sets(
     control: str,
     *,
     phrases: int | None = None,
+    control_phrases: int | None = None,
     folder: Path | None = None,
     confined: bool = False,
 ) -> tuple[list[PerturbationSet], list[YamlFault], list[Problem]]:
     """Return the sets of a suite, and everything wrong with the others, reported at once.
 
-    Demographic sets come in the order of the policy, then the control set, if there is one, with
-    `phrases` of its terms or as many as it says (`drawn`). What is wrong are names
-    that do not fit, with their place in the suite (`("perturbations", 1)`), and
-    defects inside the files that were named.
+    Demographic sets come in the order of the policy, with at most `phrases` of each term, then the
+    control set, if there is one, with `control_phrases` of its terms or as many as it says
+    (`drawn`). What is wrong are names that do not fit, with their place in the suite
+    (`("perturbations", 1)`), and defects inside the files that were named.
     """
     sets: list[PerturbationSet] = []
     misfits: list[YamlFault] = []
@@ -563,15 +610,39 @@ def collect_perturbation_sets(
                 )
             elif any(other.id == group.id for other in sets):
                 misfit = f"two perturbation sets have the id {quoted(group.id)}; rename one of them"
-            elif group.control and phrases is not None and phrases > len(group.terms):
-                few = f"the set {quoted(name)} has {len(group.terms)} phrases, {phrases} are to be"
-                misfits.append((("control_phrases",), f"{few} asked; name fewer, or a larger set"))
+            elif group.control and (control_phrases or 0) > len(group.terms):
+                few = f"the set {quoted(name)} has {len(group.terms)} phrases, {control_phrases}"
+                few += " are to be asked; name fewer, or a larger set"
+                misfits.append((("control_phrases",), few))
+                continue
+            elif group.control and (others := list(_in_other_languages(group, sets))):
+                misfit = (
+                    f"the control set {quoted(name)} is in another language than "
+                    f"{listed(others, last='and')}, so that language alone would tell identities "
+                    "from control prompts; name one in theirs"
+                )
+            elif group.control:
+                sets.append(drawn(group, sets, control_phrases))
                 continue
             else:
-                sets.append(drawn(group, sets, phrases) if group.control else group)
+                sets.append(group.of_phrases(phrases))
                 continue
             misfits.append((path, misfit))
     return sets, misfits, problems
+
+
+def _in_other_languages(control: PerturbationSet, sets: Iterable[PerturbationSet]) -> Iterator[str]:
+    """Yield the sets whose phrases are English where the control set's are not, or the reverse."""
+
+    def is_foreign(group: PerturbationSet) -> bool:
+        phrases = [phrase for term in group.terms for phrase in term.phrases]
+        english = sum(phrase.startswith(("A ", "An ", "The ")) for phrase in phrases)
+        return 2 * english < len(phrases) and other_language(". ".join(phrases)) is not None
+
+    is_control_foreign = is_foreign(control)
+    for group in sets:
+        if not group.is_pool and is_foreign(group) is not is_control_foreign:
+            yield group.id
 
 
 def _named_by(control: PerturbationSet, sets: Iterable[PerturbationSet]) -> Iterator[str]:
@@ -639,7 +710,7 @@ def _of_terms(group: PerturbationSet) -> dict[str, str]:
     return {
         words: f"{group.id}/{term.group or term.term}"
         for term in group.terms
-        for form in (term.term, term.noun_phrase, term.first)
+        for form in (term.term, *term.phrases, term.first)
         if (words := _core(form))
     }
 

@@ -72,9 +72,12 @@ class Linter:
                     if word[0].isalnum() and word not in _EMPTY_WORDS:
                         demographic.setdefault(word, f"{group.id}/{term.term}")
         self._phrases = {
-            (group.id, term.term): next(
-                _phrase_faults(term, demographic if group.control else {}), None
-            )
+            (group.id, term.term): {
+                phrase: next(
+                    _phrase_faults(term, phrase, demographic if group.control else {}), None
+                )
+                for phrase in term.phrases
+            }
             for group in sets
             for term in group.terms
         }
@@ -89,7 +92,8 @@ class Linter:
         texts: dict[str, str] = {_folded(source_text): "the source"}
         reasons: list[str | None] = []
         for follow_up in follow_ups:
-            reason = self._phrases.get((follow_up.category, follow_up.term))
+            of_term = self._phrases.get((follow_up.category, follow_up.term), {"": None})
+            reason = of_term.get(follow_up.noun_phrase, next(iter(of_term.values())))
             reason = reason or self._fault(source_text, follow_up)
             if reason is None and follow_up.variant in variants:
                 reason = "the same term occurs twice in its set"
@@ -103,9 +107,8 @@ class Linter:
         return reasons
 
 
-def _phrase_faults(term: Term, demographic: Mapping[str, str]) -> Iterator[str]:
+def _phrase_faults(term: Term, phrase: str, demographic: Mapping[str, str]) -> Iterator[str]:
     """Yield what is wrong with a noun phrase; a control shares no word with a demographic term."""
-    phrase = term.noun_phrase
     if not phrase.strip():
         yield "the noun phrase is empty"
     if len(phrase) > MAX_PHRASE:
@@ -118,7 +121,7 @@ def _phrase_faults(term: Term, demographic: Mapping[str, str]) -> Iterator[str]:
         yield "the noun phrase has surplus blanks"
     if not (phrase[:1].isupper() or phrase[:1].isdigit()):
         yield "the noun phrase does not begin with a capital letter"
-    if not (term.note or holds(phrase, term.term)):
+    if not (term.note or phrase in term.also or holds(phrase, term.term)):
         yield "the noun phrase does not name its term; add a `note` if that is intended"
     if fault := article_fault(phrase):
         yield f"the noun phrase {fault}"

@@ -18,6 +18,8 @@ class Term:
     """Lower case, spaces kept: `middle eastern`."""
     noun_phrase: str
     """Whole and capitalised: `A Middle Eastern person`."""
+    also: tuple[str, ...] = ()
+    """Other phrases for the same people; a source meets one of all these."""
     note: str = ""
     """Why the noun phrase does not contain the term, where it does not."""
     group: str = ""
@@ -25,6 +27,11 @@ class Term:
     that names of other groups must have in common with it."""
     first: str = ""
     kind: tuple[str, ...] = ()
+
+    @property
+    def phrases(self) -> tuple[str, ...]:
+        """Return every phrase that says it, the first one that stands for it alone."""
+        return (self.noun_phrase, *self.also)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +57,29 @@ class PerturbationSet:
         """Return whether its terms are people's names, which carry what is never said."""
         return bool(self.terms and self.terms[0].group)
 
+    def said_to(self, source_id: str, term: Term) -> str:
+        """Return the phrase that says a term to a source: the one with the least hash.
+
+        It depends on nothing but the source's id and the phrases, and a phrase that is added or
+        left out moves no source between the others (D. G. Thaler and C. V. Ravishankar, IEEE/ACM
+        Trans. Networking 6 (1998) 1-14).
+        """
+        if not term.also:
+            return term.noun_phrase
+
+        def digest(phrase: str) -> bytes:
+            words = f"{source_id}\0{self.id}\0{term.term}\0{phrase}"
+            return hashlib.sha256(words.encode("utf-8", "replace")).digest()
+
+        return min(term.phrases, key=digest)
+
+    def of_phrases(self, most: int | None) -> PerturbationSet:
+        """Return the set with at most so many phrases of each term, the first ones."""
+        if most is None or all(len(term.phrases) <= most for term in self.terms):
+            return self
+        terms = (replace(term, also=term.also[: most - 1]) for term in self.terms)
+        return replace(self, terms=tuple(terms))
+
 
 def drawn(
     control: PerturbationSet, identities: Iterable[PerturbationSet], count: int | None = None
@@ -64,7 +94,7 @@ def drawn(
     count = control.draw if count is None else count
     if count is None or count >= len(control.terms):
         return control
-    phrases = [term.noun_phrase for group in identities for term in group.terms]
+    phrases = [phrase for group in identities for term in group.terms for phrase in term.phrases]
     with_head, without = _by_form(control)
     if not with_head or not without:
         chosen = _as_long_as(phrases, [*with_head, *without], count)

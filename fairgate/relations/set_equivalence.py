@@ -75,7 +75,7 @@ class SetEquivalence(SameLabel):
     def follow_ups(
         self, source: Source, sets: Sequence[PerturbationSet]
     ) -> Sequence[FollowUp] | NotApplicable:
-        """Return one follow-up per term of every set, in their order."""
+        """Return one follow-up per term of every set, in their order, in one of its phrases."""
         if reason := self.obstacle(source):
             return NotApplicable(reason=reason)
         return [
@@ -83,12 +83,13 @@ class SetEquivalence(SameLabel):
                 variant=f"{group.id}/{term.term}",
                 category=group.id,
                 term=term.term,
-                noun_phrase=term.noun_phrase,
-                text=self.named(term.noun_phrase, source),
+                noun_phrase=phrase,
+                text=self.named(phrase, source),
                 control=group.control,
             )
             for group in sets
             for term in group.terms
+            for phrase in (group.said_to(source.id, term),)
         ]
 
     def obstacle(self, source: Source) -> str:

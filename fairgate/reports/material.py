@@ -70,8 +70,7 @@ class PairRow:
     @property
     def speaker(self) -> str:
         """Return the identity inside a sentence; people's own names stay as they are."""
-        has_names = "name" in self.assessed.unit.dimensions
-        return self.phrase if has_names else within_sentence(self.phrase)
+        return within_sentence(self.phrase)
 
     @property
     def names_speaker(self) -> bool:
@@ -272,7 +271,7 @@ def identities(result: GateResult, suite: str) -> dict[str, Identity]:
         term = unit.dimensions.get("term")
         if unit.suite == suite and term is not None and term not in by_term:
             by_term[term] = Identity(
-                name=("name" not in unit.dimensions and unit.names.get("noun_phrase")) or term,
+                name=unit.names.get("person") or unit.names.get("noun_phrase") or term,
                 category=unit.dimensions["category"],
                 is_control=unit.is_control,
             )

@@ -132,6 +132,8 @@ class Band:
     mean: float
     low: float
     high: float
+    apart: float
+    """Their variance beyond sampling."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +253,7 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
     nodes: Sequence[Node],
     *,
     identities: int,
-    phrases: int | Sequence[int] = 1,
+    phrases: float | Sequence[float] = 1,
     asked: _Bools | None = None,
     sided: Sided = "two",
     alpha: float = 0.05,
@@ -262,7 +264,8 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
 
     `columns` [sources, T + K] have `identities` prompts that name somebody first, then control
     prompts; several are readings of one outcome. With `sided="worse"` only larger values count.
-    `phrases` say an identity, one a source in turn; `asked` [sources, T + K] says which sources
+    `phrases` say an identity, one a source in turn: as many that are asked equally often have its
+    standard error; `asked` [sources, T + K] says which sources
     were asked for which prompt, where control prompts take turns, too. p values are Bonferroni's
     over `scans`.
     """
@@ -336,7 +339,7 @@ class Plan:
     """Variance of what phrases do by themselves."""
     skew: float = 0.0
     """Of one value."""
-    phrases: int = 1
+    phrases: float = 1
     columns: int = 1
     sided: Sided = "two"
     alpha: float = 0.05
@@ -475,6 +478,7 @@ def _fit(values: Floats, asked: _Bools, n_identities: int) -> _Fit | str:
     expected = float(sampling[control].mean())
     seen = float(means[control].var(ddof=1))
     seen = seen if seen > _ZERO else 0.0
+    spread = max(seen - expected, 0.0)
     cube = float(np.nansum(rest**3)) / max(freedom, 1)
     skew = cube / square**1.5 / math.sqrt(counts[kept].mean()) if square > _ZERO else 0.0
     levels = means[control] * scale + float(level[decided.any(axis=1)].mean())
@@ -487,9 +491,9 @@ def _fit(values: Floats, asked: _Bools, n_identities: int) -> _Fit | str:
         means=means,
         sampling=sampling,
         freedom=freedom,
-        spread=max(seen - expected, 0.0),
+        spread=spread,
         shape=_Shape.of(expected, seen, skew),
-        band=Band(mean=float(levels.mean()), low=low, high=high),
+        band=Band(mean=float(levels.mean()), low=low, high=high, apart=spread * scale**2),
     )
 
 

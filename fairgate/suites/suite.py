@@ -110,9 +110,17 @@ class Materials(Protocol):
         ...
 
     def perturbation_sets(
-        self, names: Sequence[str], control: str, *, phrases: int | None = None
+        self,
+        names: Sequence[str],
+        control: str,
+        *,
+        phrases: int | None = None,
+        control_phrases: int | None = None,
     ) -> Sequence[PerturbationSet] | None:
-        """Return the sets in the order named, the control arm's last, with so many phrases."""
+        """Return the sets in the order named, the control arm's last, with so many phrases.
+
+        `phrases` are the most for each term, `control_phrases` those of the control arm.
+        """
         ...
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:

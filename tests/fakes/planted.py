@@ -151,13 +151,13 @@ GATES = ({"parity": "all"},)
 
 
 def policy_of(gates: Sequence[Mapping[str, object]] = GATES, **suite: object) -> Policy:
-    """A policy in memory with one suite called `s`."""
+    """A policy in memory with one suite called `s`, in which one phrase says an identity."""
     return model().model_validate(
         {
             "version": 1,
             "name": "planted",
             "system": {"retriever": {"corpus": "demo"}, "generator": {"model": "demo-slm"}},
-            "suites": [{"id": "s", "task": "sentiment", "sources": "x", **suite}],
+            "suites": [{"id": "s", "task": "sentiment", "sources": "x", "phrases": 1, **suite}],
             "gates": [dict(gate) for gate in gates],
         }
     )
@@ -183,7 +183,7 @@ def suite_of(
         sources=[
             Source(id=f"s{n:05d}", text=f"text number {n}") for n in range(start, start + sources)
         ],
-        sets=load_perturbation_sets(list(sets), control),
+        sets=load_perturbation_sets(list(sets), control, phrases=suite.phrases),
     )
     planned = loaded.plan()
     return loaded, TestPlan(cases=planned.cases, units=planned.units, rejected=planned.rejected)

@@ -20,6 +20,7 @@ suites:
     task: sentiment
     sources: sources.jsonl
     perturbations: [race, gender]
+    phrases: 1
 {suite}
 gates:
 {gates}

@@ -9,7 +9,7 @@ version: 1
 name: p
 system: {python: {call: "own:ask", takes_documents: true}}
 suites:
-  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender, race, orientation, age], attribution: all}
+  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender, race, orientation, age], phrases: 1, attribution: all}
 gates:
   - {parity: answers, max: 0.1}
 """

@@ -19,6 +19,7 @@ suites:
       labels: [negative, positive]
     sources: sources.jsonl
     perturbations: [gender]
+    phrases: 1
     READ
 gates:
   - {parity: answers, max: 0.03}
@@ -237,6 +238,7 @@ suites:
     sources: demo-reviews
     limit: 2
     perturbations: [gender]
+    phrases: 1
     control: few.yaml
     attribution: "off"
     read: READ

@@ -32,7 +32,7 @@ version: 1
 name: p
 system: {system}
 suites:
-  - {{id: s, sources: sources.jsonl, relations: [documents/subject], perturbations: [gender],
+  - {{id: s, sources: sources.jsonl, relations: [documents/subject], perturbations: [gender], phrases: 1,
      control: neutral-subjects, {suite}}}
 gates:
   - {{{gate}}}

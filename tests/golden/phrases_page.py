@@ -30,15 +30,13 @@ def ranks(phrases, head):
 def phrases_of_both():
     """Return name, phrases and head of the identities and of the pool, form by form."""
     pool = load_perturbation_set("neutral-phrases")
-    named = [term.noun_phrase for name in SETS for term in load_perturbation_set(name).terms]
     sets, _, _ = collect_perturbation_sets(SETS, "neutral-phrases")
+    named = [phrase for group in sets[:-1] for term in group.terms for phrase in term.phrases]
     asked = [term.noun_phrase for term in sets[-1].terms]
     neutral = [term.noun_phrase for term in pool.terms]
 
     def forms(phrases):
-        marked = [
-            each for each in phrases if each.endswith(f" {pool.head}") and len(each.split()) > 2
-        ]
+        marked = [each for each in phrases if pool.head in each.split() and len(each.split()) > 2]
         return marked, [each for each in phrases if each not in marked]
 
     groups = {"identities": named, "the pool": neutral, f"the {len(asked)} drawn": asked}
@@ -68,7 +66,7 @@ def phrases_page():
     )
     lines = [introduction]
     for name, forms in groups.items():
-        for form, phrases in zip(("adjective + person", "bare noun"), forms, strict=True):
+        for form, phrases in zip(("person and more", "noun"), forms, strict=True):
             rank, length = ranks(phrases, pool.head), [len(each) for each in phrases]
             low, _, high = quantiles(rank, n=4, method="inclusive")
             articles = sum(each.startswith("An ") for each in phrases)

@@ -108,7 +108,8 @@ def subject(material: Material) -> Subject:
 def who(material: Material, suite: str, node: NamedNode, tone: Tone = Tone.NORMAL) -> blocks.Words:
     """Return whom a node holds, as a sentence says it: `orientation (5)`, `an elderly person`."""
     if node.level is Level.IDENTITY:
-        return [name(material.person(suite, node.who[0][1]), tone)]
+        called = node.called if node.is_of_words else material.person(suite, node.who[0][1])
+        return [name(called, tone), *([f" ({node.in_phrases})"] if node.in_phrases else [])]
     if node.level is Level.EVERYBODY:
         return [blocks.Span("everybody", tone=tone)]
     return [name(node.category, tone), f" ({len(node.who)})"]

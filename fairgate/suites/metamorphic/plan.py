@@ -277,14 +277,17 @@ def _units(
     """
     own, alone = of_source
     is_judged = suite.judges(relation)
-    judge, asks_names = suite.setup.judge, any(group.is_pool for group in suite.sets)
+    judge = suite.setup.judge
     is_unproven = is_judged and judge is not None and judge.count > 0
     if is_unproven and judge is not None:
         is_unproven = kind_of_prompt(suite.asked_of_judge(relation)) not in judge.proven
     document = source.document.id if relation.changes_documents and source.document else ""
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
-        name = follow_up.variant.rpartition("/")[2] if asks_names else None
+        person, phrase = "", None
+        if suite.first_phrases:
+            person = suite.first_phrases.get((follow_up.category, follow_up.term), "")
+            phrase = follow_up.noun_phrase if person else ""
         parts = follow_up.parts[: len(PARTS)]
         keys += tuple(follow_up_key(source.id, relation.id, part) for part in parts)
         places = _PLACES[len(keys)]
@@ -293,7 +296,7 @@ def _units(
         yield Unit(
             key=key,
             asks=CaseKeys(places, keys),
-            dimensions=_dimensions(relation.id, follow_up.category, follow_up.term, name),
+            dimensions=_dimensions(relation.id, follow_up.category, follow_up.term, phrase),
             content=hashlib.sha256(before + _encoded(follow_up.conversation)).hexdigest()[:10],
             suite=suite.policy.id,
             cluster=source.id,
@@ -303,7 +306,7 @@ def _units(
             or is_unproven,
             verdicts=judge_cases((own, key), suite) if is_judged else (),
             is_unproven=is_unproven,
-            names=_names(follow_up.noun_phrase, document),
+            names=_names(follow_up.noun_phrase, document, person),
         )
 
 
@@ -313,12 +316,12 @@ def _encoded(text: str) -> bytes:
 
 # A plan of millions of units has a few dozen different ones of these.
 @lru_cache(maxsize=4096)
-def _dimensions(relation: str, category: str, term: str, name: str | None) -> Mapping[str, str]:
+def _dimensions(relation: str, category: str, term: str, phrase: str | None) -> Mapping[str, str]:
     levels = {"relation": relation, "category": category, "term": term}
-    return levels if name is None else {**levels, "name": name}
+    return levels if phrase is None else {**levels, "phrase": phrase}
 
 
 @lru_cache(maxsize=4096)
-def _names(noun_phrase: str, document: str) -> Mapping[str, str]:
-    names = {"noun_phrase": noun_phrase, "document": document}
+def _names(noun_phrase: str, document: str, person: str) -> Mapping[str, str]:
+    names = {"noun_phrase": noun_phrase, "document": document, "person": person}
     return {name: value for name, value in names.items() if value}

@@ -24,6 +24,7 @@ from fairgate.domain.wording import listed
 from fairgate.suites.catalogue import SuiteKind
 
 if TYPE_CHECKING:
+    from fairgate.relations.perturbation_sets import PerturbationSet
     from fairgate.relations.relation import MetamorphicRelation
     from fairgate.suites.metamorphic.suite import MetamorphicSuite
     from fairgate.suites.suite import Materials, Setup
@@ -229,6 +230,12 @@ class SuitePolicy(SuiteModel):
         default=["race", "gender", "orientation", "age"],
         description="Embedded perturbation sets, pools of names for `names/*`, or your own paths.",
     )
+    phrases: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="In how many phrases an identity is said, one a source in turn; default: all "
+        "that its set has (four in the embedded ones). `1` asks the first alone, as the studies "
+        "do; then nothing tells the identity from that phrase.",
+    )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default=NEUTRAL_PHRASES,
         description="Perturbation set of neutral wording; `none` asks none, `paper` (or `neutral`) "
@@ -403,9 +410,14 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
     limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
     read = materials.sources(policy.sources, limit, policy.attributes)
     policy = policy.with_matched_control(relations)
-    phrases = policy.control_phrases
-    sets_named = policy.perturbations, policy.control
-    sets = materials.perturbation_sets(*sets_named, phrases=phrases) if makes else ()
+    sets: Sequence[PerturbationSet] | None = ()
+    if makes:
+        sets = materials.perturbation_sets(
+            policy.perturbations,
+            policy.control,
+            phrases=policy.phrases,
+            control_phrases=policy.control_phrases,
+        )
     if read is None or sets is None:
         return None
     by_name = {relation.uses_names for relation in relations if not relation.takes_pairs}

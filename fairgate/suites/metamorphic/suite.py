@@ -372,6 +372,19 @@ class MetamorphicSuite(Suite):
         written = (pair for source in self.sources for pair in source.pairs if pair.is_control)
         return [*phrases, *dict.fromkeys(pair.attribute for pair in written)]
 
+    @cached_property
+    def first_phrases(self) -> Mapping[tuple[str, str], str]:
+        """Category and term of identities that several phrases say, to what reports call them.
+
+        A group of a pool of names is called by its own word. Empty where one phrase says each.
+        """
+        return {
+            (group.id, term.group or term.term): term.group or term.noun_phrase
+            for group in self.sets
+            for term in group.terms
+            if term.group or term.also
+        }
+
     @property
     def has_control_arm(self) -> bool:
         """Return whether neutral wording is asked too."""

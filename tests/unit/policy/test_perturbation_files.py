@@ -105,7 +105,7 @@ def test_all_faults_of_a_file_are_told_at_their_places(tmp_path):
         "own.yaml:2:1: unknown key `license`; did you mean `licence`?",
         "own.yaml:4:5: terms[0].term: found 'Nurse', expected lower case: 'nurse'",
         "own.yaml:5:5: terms[0].noun_phrase: found 3, expected text; put it in quotes",
-        "own.yaml:6:5: terms[1]: `noun_phrase` is missing; add it: The noun phrase that carries it",
+        "own.yaml:6:5: terms[1]: has neither of `noun_phrase` and `phrases`; a term needs one of them",
         "own.yaml:6:12: tags are not accepted; found '!x', write a plain value",
     ]
 
