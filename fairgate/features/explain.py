@@ -179,7 +179,7 @@ def explain_case(
         }
 
     controls = [
-        answer(other.unit.asks[FOLLOW_UP], other.unit.names.get("noun_phrase", ""))
+        answer(other.unit.asks[FOLLOW_UP], _who(other.unit))
         for other in run.result.assessed
         if (other.unit.suite, other.unit.is_control) == (unit.suite, True)
         and other.unit.asks[SOURCE] == unit.asks[SOURCE]
@@ -388,7 +388,7 @@ def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Recor
         values = {name: pair.claims[name] for name in BY_COLUMN if name in pair.claims}
         records.append(
             {
-                "noun_phrase": pair.unit.names.get("noun_phrase", ""),
+                "noun_phrase": _who(pair.unit),
                 "response": redacted(answer, redact),
                 "readings": {
                     name.partition("/")[2]: None if isinstance(value, Reason) else float(value)
@@ -461,6 +461,11 @@ def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
     return matches[0]
 
 
+def _who(unit: Unit) -> str:
+    """Name whom a prompt names: by its phrase, or where it was written by its term."""
+    return unit.names.get("noun_phrase") or unit.dimensions["term"]
+
+
 def difference(source: str, follow_up: str) -> tuple[str, str, str, str]:
     """Return common beginning, what the source has, what the follow-up has, and common end."""
     shorter = min(len(source), len(follow_up))
@@ -476,7 +481,7 @@ def sentence(
     item: Assessed, controls: Sequence[AnswerRecord], crossed: Sequence[AnswerRecord]
 ) -> str:
     """Describe what happened, in words without statistics."""
-    who = within_sentence(item.unit.names.get("noun_phrase") or item.unit.dimensions["term"])
+    who = within_sentence(_who(item.unit))
     if isinstance(item.decision, Reason):
         return f"There is no verdict for this pair: it is {item.decision}."
     source, answer = item.readings[SOURCE].value, item.readings[FOLLOW_UP].value

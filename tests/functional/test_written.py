@@ -79,6 +79,8 @@ def test_what_sounds_like_an_identity_stands_beside_what_says_it(letters, column
     space = letters()
     space.respond(worse_for(column))
     assert space.run("run", "policy.yaml", "--out", "out") == 1, space.said
+    assert space.run("explain", "out", f"l1#written/{column}") == 0
+    assert "typing 13" in space.out
     report = (space.root / "out" / "report.md").read_text()
     nodes = [node for result in space.record()["parity"] for node in result["named"]]
     assert nodes
@@ -92,7 +94,9 @@ def test_terms_of_a_set_can_stand_beside_written_texts(letters):
     queries = {row["key"]: row["query"] for row in rows}
     assert queries["l1"] == '"I am always happy on day 1."'
     assert queries["l1#text"] == "I am always happy on day 1."
-    assert queries["l1#race/black"].startswith("A Black person says the following text:")
+    assert queries["l1#race/black"].endswith(
+        'says the following text: "I am always happy on day 1."'
+    )
     assert queries[f"l1#written/{SOUNDS}"] == "I be happy on day 1, you feel me."
     assert space.run("run", "policy.yaml", "--out", "out") == 0, space.said
 

@@ -556,8 +556,9 @@ class MetamorphicSuite(Suite):
         pairs = [pair for source in self.sources for pair in source.pairs]
         if pairs:
             relations = {pair.relation for pair in pairs}
-            attributes = {(pair.dimension, name) for pair in pairs for name in pair.attributes}
-            dimensions = {pair.dimension for pair in pairs}
+            people = [pair for pair in pairs if not pair.is_control]
+            attributes = {(pair.dimension, name) for pair in people for name in pair.attributes}
+            dimensions = {pair.dimension for pair in people}
             yield (
                 f"    {len(pairs)} written pairs of {len(relations)} relations "
                 f"name {len(attributes)} attributes of {len(dimensions)} dimensions"
