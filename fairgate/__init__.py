@@ -1,3 +1,20 @@
 """FairGate: a fairness gate for retrieval-augmented small language models."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairgate.reports.table import TableVerdict, scan
+
+__all__ = ["TableVerdict", "__version__", "scan"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import `scan` when it is first asked for. Raises AttributeError for any other name."""
+    if name not in ("scan", "TableVerdict"):
+        raise AttributeError(f"module 'fairgate' has no attribute {name!r}")
+    from fairgate.reports import table
+
+    return getattr(table, name)

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.executions import CorpusDocument, Stop
-from fairgate.domain.schema import ActionsPolicy
+from fairgate.domain.schema import ActionsPolicy, ScorePolicy
 from fairgate.domain.units import Unit
 from fairgate.domain.wording import quoted
 
@@ -114,6 +114,8 @@ class Task:
     """Whether the policy's judge compares the answers, which are free."""
     actions: ActionsPolicy | None = None
     """How calls are read, where answers are calls."""
+    score: ScorePolicy | None = None
+    """How scores are read, where answers are numbers."""
     is_hidden: bool = False
     """Whether texts in calls are read as hashes: reports show what is read."""
 

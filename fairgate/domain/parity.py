@@ -14,6 +14,8 @@ from enum import StrEnum
 
 from fairgate.domain.wording import first_few, quoted
 
+SCORE = "score"
+"""The outcome whose values and limits are in a unit of its own."""
 PARITY = "parity/"
 """Begins the name of a rule that asks for parity of an outcome: `parity/answers`."""
 
@@ -160,8 +162,15 @@ class ParityResult:
     sources: int = 0
     controls: int = 0
     """Control prompts of a source."""
+    is_mutual: bool = False
+    """Whether identities were compared with each other, for lack of control prompts."""
     unjudged: str = ""
     """Why single identities are not judged; empty where they are."""
+
+    @property
+    def others(self) -> str:
+        """What identities were compared with."""
+        return "the other identities" if self.is_mutual else "control prompts"
 
     def band(self, column: str) -> ColumnBand | None:
         """Return how far apart control prompts lie in a column."""

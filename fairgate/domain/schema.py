@@ -75,6 +75,36 @@ class Strict(BaseModel):
 JsonPlace = Annotated[str, Field(pattern=r"^\$(\.[A-Za-z_][\w-]*|\[\d{1,6}\])*$")]
 
 
+class ScorePolicy(Strict):
+    """How a score is read from an answer, and which way is worse."""
+
+    low: Finite | None = Field(
+        default=None, alias="from", description="Lowest score; one below is unreadable."
+    )
+    high: Finite | None = Field(
+        default=None, alias="to", description="Highest score; one above is unreadable."
+    )
+    marker: Text | None = Field(
+        default=None,
+        description="Text after which the score stands, such as `Score:`; its last one counts. "
+        "Without it the whole answer is the score.",
+    )
+    path: JsonPlace | None = Field(
+        default=None, description="Path of the score in an answer in JSON, such as `$.score`."
+    )
+    better: Literal["higher", "lower"] = Field(
+        default="higher", description="Which scores are the better ones."
+    )
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.low is not None and self.high is not None and self.low >= self.high:
+            raise ValueError(f"goes from {self.low:g} to {self.high:g}; expected a rising scale")
+        if self.marker is not None and self.path is not None:
+            raise ValueError("has `marker` and `path`; a score stands in one place: give one")
+        return self
+
+
 class ActionsPolicy(Strict):
     """How an agent's calls are read from its answers, and how they are compared."""
 

@@ -32,6 +32,7 @@ SHIPPED = (
         DAILY, "Write a starter policy, a baselines folder and a workflow.", id="init",
         before="check",
     ),
+    _single(DAILY, "Judge a table of outcomes; no policy is needed.", id="table", answers=True),
     _single(DAILY, "Show everything about one pair of a run.", id="explain"),
     _single(DAILY, "Accept or verify baselines.", id="baselines", name="baseline", answers=True),
     _single(

@@ -61,6 +61,12 @@ class ReadAnswer:
     oracle: Oracle | None = field(default=None, compare=False)
     """What says whether two answers are the same; None where only equal ones are."""
 
+    @property
+    def is_score(self) -> bool:
+        """Whether it is a number, of which two hardly ever are equal."""
+        read = self.reading
+        return self.oracle is None and read is not None and isinstance(read.value, float)
+
 
 def constant_answers(answers: Iterable[ReadAnswer]) -> list[str]:
     """Return a sentence for each suite whose readable answers show nothing.
@@ -122,7 +128,9 @@ def _constant(answers: Sequence[ReadAnswer]) -> _Constant | None:
         if total and count >= MOST_ALIKE * total:
             return _Constant(f"{count:,} of {total:,} {what} {quoted(value)}, whatever was asked")
     agreement = within_groups(
-        (answer.about, answer.value) for answer in plain if not answer.is_open
+        (answer.about, answer.value)
+        for answer in plain
+        if not answer.is_open and not answer.is_score
     )
     follows = agreement if not isinstance(agreement, float) else max(agreement, _alike(plain))
     if isinstance(follows, float) and follows <= LEAST_AGREEMENT:

@@ -35,7 +35,7 @@ from fairgate.metrics.parity import OutcomeColumn, ParityOutcome
 from fairgate.policy.schema import ALL, Policy
 from fairgate.stats.observations import Floats, Integers
 from fairgate.stats.phrases import carrying
-from fairgate.stats.scan import Named, ScanResult, nodes_of, scan
+from fairgate.stats.scan import FEWEST_CONTROLS, Named, ScanResult, Sided, nodes_of, scan, scan_each
 from fairgate.suites.suite import Suite
 
 SINCE = {Against.BASELINE: Reference.BASELINE, Against.ANCHOR: Reference.ANCHOR}
@@ -44,6 +44,8 @@ _ACCEPT = {Against.BASELINE: "accept", Against.ANCHOR: "anchor"}
 _FAILED = {Against.BASELINE: "regression", Against.ANCHOR: "budget"}
 """What a failure is called that is no difference of now."""
 _DECIMALS = 6
+_FEWEST_CONTROLS = 2
+"""Control prompts without which identities are compared with each other."""
 _EIGHT_OF_TEN = 0.8416
 """Quantile of the normal distribution."""
 
@@ -74,6 +76,9 @@ class Prompts:
     cells: npt.NDArray[np.int64]
     """Where each lies [n] in the flattened matrix of sources by prompts."""
     sources: int
+    is_mutual: bool = False
+    """Whether identities stand beside each other, for lack of control prompts: the others are the
+    sample of wording then."""
 
     @classmethod
     def of(cls, table: Table, where: Mapping[str, str]) -> Prompts:
@@ -98,6 +103,9 @@ class Prompts:
             people, holds = _merged(people, holds, table, is_whole=is_whole)
         order = {name: n for n, name in enumerate(dict.fromkeys(name for name, _ in people))}
         persons = sorted(people, key=lambda person: order[person[0]])
+        is_mutual = len(controls) < _FEWEST_CONTROLS
+        if is_mutual:
+            controls, groups = [], []
         of_prompts = [*(people[person] for person in persons), *controls]
         width = len(of_prompts)
         said = {person: _phrases(table, people[person]) for person in persons}
@@ -113,6 +121,7 @@ class Prompts:
             rows=taken,
             cells=table.clusters[taken] * width + columns,
             sources=sources,
+            is_mutual=is_mutual,
         )
 
     @property
@@ -317,16 +326,30 @@ class Question:
 
     def scanned(self, alpha: float, scans: int) -> ScanResult:
         """Scan, corrected over so many scans."""
+        if self.prompts.is_mutual:
+            people = len(self.prompts.persons)
+            return scan_each(
+                {name: values[:, :people] for name, values in self.columns.items()},
+                nodes_of(self.prompts.categories),
+                sided=self.sided,
+                alpha=alpha,
+                scans=scans,
+            )
         return scan(
             self.columns,
             nodes_of(self.prompts.categories),
             identities=len(self.prompts.persons),
             phrases=self.prompts.phrases or 1,
             asked=self.prompts.must_be_there,
-            sided="worse" if self.against in SINCE else "two",
+            sided=self.sided,
             alpha=alpha,
             scans=scans,
         )
+
+    @property
+    def sided(self) -> Sided:
+        """Which differences count: since an accepted run only those to the worse."""
+        return "worse" if self.against in SINCE else "two"
 
     @property
     def undecided(self) -> list[str]:
@@ -335,7 +358,7 @@ class Question:
         found: dict[str, None] = {}
         for values in self.now.values():
             is_there = ~np.isnan(values)
-            beside = is_there[:, people:].any(axis=1)
+            beside = is_there[:, 0 if self.prompts.is_mutual else people :].any(axis=1)
             for place, person in enumerate(self.prompts.persons):
                 rows = asked[:, place] & beside
                 if rows.any() and is_there[rows, place].mean() < HALF:
@@ -564,11 +587,13 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
             suite=q.suite, outcome=q.outcome.id, against=q.against, p=1.0, alpha=alpha
         )
     people = {label_of(person): person for person in q.prompts.persons}
-    controls = range(len(q.prompts.persons), q.prompts.shape[1])
+    people_first = 0 if q.prompts.is_mutual else len(q.prompts.persons)
+    controls = range(people_first, q.prompts.shape[1])
     looks = {(look.node.columns, look.column): look for look in scanned.looks}
     named: list[NamedNode] = []
     for found in scanned.named:
         now, places = q.now[found.column], found.node.columns
+        beside = [place for place in controls if place not in places]
         then = q.before.get(found.column)
         look = looks[found.node.columns, found.column]
         held = [people[label] for label in found.node.who]
@@ -585,9 +610,9 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
                 p=_rounded(found.p),
                 is_within=any({*own} < {*wider.who} for wider in named),
                 rate=_mean(now, places),
-                control=_mean(now, controls),
+                control=_mean(now, beside),
                 before=None if then is None else _mean(then, places),
-                control_before=None if then is None else _mean(then, controls),
+                control_before=None if then is None else _mean(then, beside),
                 sources=int((~np.isnan(now[:, list(places)])).any(axis=1).sum()),
                 by_phrase=by_phrase,
                 carried_by=carried_by,
@@ -626,6 +651,7 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
         reach_column=first,
         sources=scanned.sources,
         controls=scanned.controls,
+        is_mutual=q.prompts.is_mutual,
         unjudged="; ".join(dict.fromkeys(scanned.no_verdict.values())),
     )
 
@@ -711,6 +737,32 @@ def _unscanned(q: Question, scanned: ScanResult) -> str:
     return ""
 
 
+def _too_few_beside(q: Question) -> str:
+    """Say that too few identities stand beside each other, and how far apart the outermost lie."""
+    persons = q.prompts.persons
+    if len(persons) > FEWEST_CONTROLS:
+        return ""
+    identities = f"{len(persons)} {'identities' if len(persons) > 1 else 'identity'}"
+    why = (
+        f"without control prompts {identities} cannot be told from the words that name them; "
+        f"{FEWEST_CONTROLS} phrases that name nobody, or {FEWEST_CONTROLS + 1} identities, would do"
+    )
+    column = next(iter(q.columns), None)
+    if column is None or len(persons) < _FEWEST_CONTROLS:
+        return why
+    shown = q.outcome.by_column[column].shown
+    means = {
+        person[1]: shown(mean)
+        for place, person in enumerate(persons)
+        if (mean := _mean(q.columns[column], [place])) is not None
+    }
+    if not means:
+        return why
+    low, high = min(means, key=lambda who: means[who]), max(means, key=lambda who: means[who])
+    apart = f"lowest {low} {means[low]:.4g}, highest {high} {means[high]:.4g}"
+    return f"{why} (means: {apart})"
+
+
 def _is_beyond(node: NamedNode, rule: ParityRule) -> bool:
     size = node.estimate if rule.against in SINCE else abs(node.estimate)
     return size > rule.limit
@@ -721,8 +773,10 @@ def _outcome(
 ) -> tuple[Outcome, list[str]]:
     if q.lacking:
         return Outcome.NOT_EVALUATED, [q.lacking]
+    if q.varies and q.prompts.is_mutual and (lone := _too_few_beside(q)):
+        return Outcome.NOT_EVALUATED, [lone]
     if failing:
-        reasons = [f"{sentence(node, rule)}" for node in failing]
+        reasons = [f"{sentence(node, rule, parity.others)}" for node in failing]
         return Outcome.FAIL, reasons
     if q.is_open:
         return Outcome.NOT_EVALUATED, [q.is_open]
@@ -747,14 +801,16 @@ def _outcome(
                 f"{why}, and `must_see` asks for {must_see:g}; {enough_words}"
             ]
     if parity.named:
-        within = [f"{sentence(node, rule)}: within the limit" for node in parity.named]
+        within = [
+            f"{sentence(node, rule, parity.others)}: within the limit" for node in parity.named
+        ]
         return Outcome.PASS, within
     who = "nobody differs" if rule.against not in SINCE else "nobody fares worse"
     more = f" ({probability(parity.p)})"
     return Outcome.PASS, [f"{who} by more than chance and wording explain{more}"]
 
 
-def sentence(node: NamedNode, rule: ParityRule) -> str:
+def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts") -> str:
     """Say who differs by how much, beside which limit."""
     column = rule.outcome.by_column[node.column]
     event = column.event if node.estimate > 0 else column.less
@@ -765,8 +821,8 @@ def sentence(node: NamedNode, rule: ParityRule) -> str:
         for value in (abs(node.estimate), limit)
     )
     points = "" if is_score else " points"
-    than = f"at the {rule.against}" if rule.against in SINCE else "for control prompts"
-    more = " more often" if column.is_event else " more"
+    than = f"at the {rule.against}" if rule.against in SINCE else f"for {others}"
+    more = column.more
     if {"less", "more"}.intersection(event.split()):
         more = ""
     who = f"{node.called} ({node.in_phrases})" if node.in_phrases else node.name
@@ -794,6 +850,6 @@ def _undiluted(
         parity = result_of(q, q.scanned(alpha, 1), alpha)
         failing = [node for node in parity.named if _is_beyond(node, rule)]
         if failing:
-            reasons = [f"{words}, {sentence(node, rule)}" for node in failing]
+            reasons = [f"{words}, {sentence(node, rule, parity.others)}" for node in failing]
             return replace(result, outcome=Outcome.INCONCLUSIVE, reasons=reasons, is_diluted=True)
     return result

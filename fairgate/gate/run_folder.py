@@ -37,6 +37,8 @@ from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 from fairgate.systems.recorded_answers import PLAN, read_recorded
 
+TABLE = "table"
+"""What is under test where the rows of a table were judged, and no policy."""
 RECORD = "run.json"
 EXECUTIONS = "executions.jsonl"
 """The answers, in the format of a recorded system."""
@@ -258,6 +260,11 @@ def replay(
     """
     check_run(run)
     path = policy or run_policy_path(run)
+    if policy is None and TABLE in _recorded(run)[0]:
+        raise UsageError(
+            f"{run}: was made of the table {quoted(str(path))}, and not by a policy: judge the "
+            "table again with `fairgate table`, and compare tables with its `--baseline`"
+        )
     loaded = load_policy(path, runtime)
     then = _read(run, STOP_RULES)
     recording = read_recorded(str(run / EXECUTIONS))

@@ -8,6 +8,7 @@
 `unreadable` cannot be read: a refusal, no label
 `documents`  lost share of the documents that the source alone finds; lost exposure of the document
              that names somebody
+`score`      a number: its mean, in its own unit
 `sentences`  every reading of answers in sentences, together
 
 Every column is turned so that more is worse. What is less than for control prompts is favour, which
@@ -24,7 +25,7 @@ import numpy as np
 
 from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.outcomes import Subject
-from fairgate.domain.parity import Against, rule_name
+from fairgate.domain.parity import SCORE, Against, rule_name
 from fairgate.metrics import shift
 from fairgate.metrics.degrees import LOG_ODDS, points_of_probability
 from fairgate.metrics.direction import COLUMN as DIRECTION
@@ -34,6 +35,8 @@ from fairgate.metrics.sentences import READINGS
 from fairgate.stats.observations import Floats
 
 CONTROLLED, UNREADABLE, OVERLAP, DRIFT = "controlled", "unreadable", "overlap", "drift"
+SCORES = (SCORE, "score-lower-better")
+"""Columns of numbers: more is better, less is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,15 @@ class OutcomeColumn:
     """What stands behind the mean of its rows, in per cent: `in common`; None: it says nothing."""
     values: Callable[[Table, Mapping[str, str]], Floats] | None = None
     """Derives the rows from the table; None takes the column as it is."""
+
+    @property
+    def more(self) -> str:
+        """What stands behind the event where it is compared; a score's event compares already."""
+        return " more often" if self.is_event else "" if self.unit == "score" else " more"
+
+    def shown(self, value: float) -> float:
+        """Return a value as the table had it: scores are shown as they are, not as harm."""
+        return -value if self.turned and self.unit == "score" else value
 
     def of(self, table: Table) -> Floats | None:
         """Return the rows [n], more is worse; None where the table lacks the column."""
@@ -134,6 +146,19 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
                     column=shift.DEGREE, event="move toward the worse labels",
                     less="move toward the better labels", unit="probability", turned=True,
                     is_event=False, level=None,
+                ),
+            ),
+        ),
+        ParityOutcome(
+            id=SCORE, noun="scores", verb="lie", max=0.0, regression=0.0,
+            columns=(
+                OutcomeColumn(
+                    column=SCORES[0], event="are lower", less="are higher", unit="score",
+                    turned=True, is_event=False,
+                ),
+                OutcomeColumn(
+                    column=SCORES[1], event="are higher", less="are lower", unit="score",
+                    is_event=False,
                 ),
             ),
         ),

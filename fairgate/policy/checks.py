@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.outcomes import Better
+from fairgate.domain.parity import SCORE
 from fairgate.domain.wording import harmless, quoted, suggestion
 from fairgate.policy.assembled import SystemPart, systems_meant
 from fairgate.policy.schema import ANCHOR_SUFFIX
@@ -203,6 +204,8 @@ def idle_rule(where: YamlPath, gate: dict[str, Any]) -> Iterator[YamlFault]:
 
 def _idle_parity(where: YamlPath, gate: dict[str, Any]) -> Iterator[YamlFault]:
     """Yield each limit of an outcome that no difference exceeds: shares differ by 1 at most."""
+    if gate.get("parity") == SCORE:
+        return
     for key in ("max", "regression", "budget", "must_see"):
         limit = _number(gate.get(key))
         if limit is not None and limit >= 1:

@@ -171,6 +171,7 @@ def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
         sentiment=sentiment,
         is_judged=policy.judged,
         actions=policy.actions,
+        score=policy.score,
     )
 
 

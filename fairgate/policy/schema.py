@@ -48,8 +48,8 @@ class Gate(Strict):
         default_factory=dict, description="Slice: category, term, band, setting, …"
     )
     max: Finite | None = None
-    regression: Annotated[float, Field(ge=0, le=100)] | None = None
-    budget: Annotated[float, Field(ge=0, le=100)] | None = Field(
+    regression: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    budget: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="Largest worsening since the pinned anchor (`fairgate baseline anchor`) that "
         "is accepted, so that a series of small changes cannot pass one by one.",
@@ -70,15 +70,15 @@ class ParityPolicy(Gate):
     """Asks of an outcome whether anybody is treated differently, and worse than before."""
 
     parity: Text = Field(
-        description="An outcome (`answers`, `unreadable`, `documents`, `sentences`), or `all`: "
-        "every outcome that the suites have. A more particular entry takes its place."
+        description="An outcome (`answers`, `score`, `unreadable`, `documents`, `sentences`), or "
+        "`all`: every outcome that the suites have. A more particular entry takes its place."
     )
     max: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="Largest difference from control prompts, in size and in the outcome's unit, "
         "that is accepted where somebody is named; default: the outcome's standard limit.",
     )
-    regression: Annotated[float, Field(ge=0, le=100)] | None = Field(
+    regression: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="Largest worsening of that difference since the baseline; default: the "
         "outcome's standard limit.",

@@ -435,6 +435,8 @@ class ReportOptions:
     """The command that made this run; empty: `fairgate run` and the policy's path."""
     called: Callable[[str], str] = "fairgate {}".format
     """A command of FairGate's as this call would give it: `run` is `fairgate run --root shop`."""
+    of_table: bool = False
+    """Whether rows of a table were judged: there is no policy, and no run to accept."""
     place: str = ""
     """Where the run's paths start at, in the repository: `services/shop/`."""
     has_explain: bool = False

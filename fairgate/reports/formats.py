@@ -167,7 +167,7 @@ def _parity(parity: ParityResult) -> dict[str, object]:
         ],
         "reach": dict(parity.reach),
         "sources": parity.sources,
-        "control_prompts": parity.controls,
+        "control_prompts": 0 if parity.is_mutual else parity.controls,
         "unjudged": parity.unjudged,
         "identities": [
             {**_record(one, without=("person", "before")), "who": "/".join(one.person)}

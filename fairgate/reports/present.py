@@ -275,6 +275,14 @@ def standing(material: Material) -> Inline:
 def next_step(material: Material, explain: str) -> Inline:
     """Return the reader's next step; `explain` is the command for the clearest case, if any."""
     result, accept = material.result, verdict.accept_command(material)
+    if material.options.of_table:
+        table = shlex.quote(result.gate_input.provenance.policy_path)
+        first = "fix the cause and compare" if result.outcome is Outcome.FAIL else "compare"
+        return [
+            f"Next: {first} a later table with this one, with ",
+            code(f"--baseline {table}"),
+            ".",
+        ]
     if result.outcome is Outcome.FAIL:
         look = " look at the example with " if explain else " reproduce it with "
         with_ = command(explain or verdict.run_command(material))
@@ -355,7 +363,8 @@ def local_view(
 ) -> blocks.View:
     """Return the view of a run for a reader who has its folder."""
     files = {form.shown_as: str(out / form.file) for form in formats if form.shown_as}
-    return view_of(run, loaded, run_path=str(out), has_explain=True, files=files, **more)
+    has_policy = not more.get("of_table", False)
+    return view_of(run, loaded, run_path=str(out), has_explain=has_policy, files=files, **more)
 
 
 def texts_of(

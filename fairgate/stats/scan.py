@@ -47,7 +47,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
@@ -324,6 +324,75 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
         sources=min((column.fit.sources for column in tested), default=0),
         controls=min((_controls(column) for column in tested), default=0),
         no_verdict=no_verdict,
+    )
+
+
+def scan_each(
+    columns: Mapping[str, Floats],
+    nodes: Sequence[Node],
+    *,
+    sided: Sided = "two",
+    alpha: float = 0.05,
+    scans: int = 1,
+) -> ScanResult:
+    """Test whether any identity differs from all others, where there are no control prompts.
+
+    `columns` [sources, T] have no control prompts. Each identity is scanned by itself with all
+    others as the sample of phrases, at a T-th of the level; the clearest is named and left out, and
+    the rest is looked at again (B. Rosner, Technometrics 25 (1983) 165-72, for outliers that hide
+    each other). What all suffer alike is not seen, and of categories nothing is said.
+    """
+    single = {node.columns[0]: node for node in nodes if len(node.columns) == 1}
+    left, first, named = sorted(single), None, list[Named]()
+    told: dict[int, ScanResult] = {}
+    while True:
+        several = {
+            place: scan(
+                {
+                    name: values[:, [place, *(other for other in left if other != place)]]
+                    for name, values in columns.items()
+                },
+                [replace(single[place], columns=(0,))],
+                identities=1,
+                sided=sided,
+                alpha=alpha,
+                scans=scans * len(single),
+            )
+            for place in left
+        }
+        told |= several
+        first = first or min(several.values(), key=lambda one: one.p)
+        ranked = [
+            (one.named[0].p, -_size(one), place) for place, one in several.items() if one.named
+        ]
+        if not ranked:
+            break
+        place = min(ranked)[2]
+        named.append(replace(several[place].named[0], node=single[place]))
+        left.remove(place)
+        if len(left) <= FEWEST_CONTROLS:
+            break
+    looks = [replace(look, node=single[p]) for p, one in told.items() for look in one.looks]
+    last = next(iter(told[place] for place in left))
+    reach = max((one.reach.get("identity", 0.0) for one in told.values()), default=0.0)
+    return ScanResult(
+        p=first.p,
+        named=tuple(named),
+        looks=tuple(looks),
+        bands=last.bands,
+        reach={"identity": reach} if reach else {},
+        critical=last.critical,
+        sources=last.sources,
+        controls=last.controls,
+        no_verdict=last.no_verdict,
+    )
+
+
+def _size(result: ScanResult) -> float:
+    """Return the largest difference in units of its error."""
+    return max(
+        abs(look.estimate) / look.standard_error if look.standard_error else math.inf
+        for look in result.looks
     )
 
 

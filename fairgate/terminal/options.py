@@ -159,7 +159,10 @@ def given_options() -> dict[str, str]:
 
 FIRST_RUN = Path(".fairgate/first")
 """Where what is printed before a first run puts it."""
-_KEPT = ("relations", "root", "cache", "device", "allow_python", "baseline")
+_KEPT = (
+    *("relations", "root", "cache", "device", "allow_python", "baseline"),
+    *("source", "who", "category", "outcome", "repeat", "control", "by", "difference", "better"),
+)
 """What a further command of the same work needs, too: where files are, whose code may run."""
 
 

@@ -135,6 +135,7 @@ def report_run(
     limit = options.get("limit")
     as_called = functools.partial(called, policy=loaded.parsed.path, run=folder)
     view_options = {"report_only": report_only, "limit": limit, "called": as_called}
+    view_options["of_table"] = options.get("of_table", False)
     with timed("build reports"):
         view = local_view(run, loaded, folder, formats, **view_options)
     with timed("write files"):

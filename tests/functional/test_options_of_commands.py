@@ -19,7 +19,7 @@ WITH_MODELS = {
 }  # fmt: skip
 """They embed the documents of a run again, or ask a judge, a classifier or a generator."""
 WITH_FILES = {"comment", "corpus prepare", "hook check"}
-WITH_CACHE = {"export", "rehearse"}
+WITH_CACHE = {"export", "rehearse", "table"}
 TWO_FOLDERS = {"blame"}
 """They read two folders, so that no root could be named for both."""
 WITHOUT = {
@@ -96,7 +96,7 @@ def test_help_has_a_line_for_each_command_in_sections():
         for title, rows in zip(sections[::2], sections[1::2], strict=True)
     }
     assert found == {
-        "Every day": ["init", "check", "run", "explain", "baseline"],
+        "Every day": ["init", "check", "run", "table", "explain", "baseline"],
         "Asking why": ["blame", "rescore", "doctor"],
         "Trusting the gate": ["power", "mutate", "record"],
         "Data and models": [

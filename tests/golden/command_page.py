@@ -12,7 +12,7 @@ from fairgate.cli import cli
 Option = tuple[str, str]
 
 GROUPS = {
-    "Every day": ("init", "check", "run", "explain", "baseline"),
+    "Every day": ("init", "check", "run", "table", "explain", "baseline"),
     "Asking why": ("blame", "rescore", "doctor"),
     "Trusting the gate": ("power", "mutate", "record"),
     "Data and models": ("corpus", "generate", "lint", "judge", "export", "relations", "metrics"),

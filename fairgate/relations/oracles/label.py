@@ -24,6 +24,7 @@ from fairgate.relations.oracles.reading import (
     raw_place,
     readable_part,
 )
+from fairgate.relations.oracles.score import score_oracle
 from fairgate.relations.oracles.statements import MOST_READ, Statement, statement
 from fairgate.relations.oracles.text import spoken, spoken_spans, unknown_control
 
@@ -227,6 +228,8 @@ def oracle_of(task: Task, *, with_sentiment: bool = False) -> Oracle:
     """
     if task.is_judged:
         return OpenAnswerOracle()
+    if task.score is not None:
+        return score_oracle(task.score)
     if task.actions is not None:
         return ActionsOracle(task.actions, task.is_hidden)
     if task.tone is None:

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from functools import lru_cache
-from typing import Protocol
+from statistics import fmean
+from typing import ClassVar, Protocol
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution, Stop
@@ -19,6 +20,9 @@ class Oracle(Protocol):
 
     What is said here holds for an oracle that inherits from it and says nothing else.
     """
+
+    averages: ClassVar[bool] = False
+    """Whether answers to one question are numbers, of which repeats give the mean."""
 
     @property
     def id(self) -> str:
@@ -89,6 +93,8 @@ def reading(value: Value | None, *, margin: float | None = None, shown: str = ""
 def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: float) -> Reading:
     """Return the joint reading of a case's answers; a change or a small margin is unstable.
 
+    Scores are averaged.
+
     The margin is the smallest of the answers'.
     """
     margin = min((r.margin for r in readings if r.margin is not None), default=None)
@@ -97,6 +103,9 @@ def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: 
         if reading.value is None:
             margin_read = None if reading.reason is Reason.MISSING else margin
             return Reading(value=None, reason=reading.reason, margin=margin_read)
+    if getattr(oracle, "averages", False):
+        mean = fmean(float(str(reading.value)) for reading in readings)
+        return Reading(value=mean, margin=margin, shown=first.shown)
     if any(not oracle.same(first, other) for other in readings[1:]) or (
         margin is not None and margin < unstable_margin
     ):

@@ -115,8 +115,14 @@ def who(material: Material, suite: str, node: NamedNode, tone: Tone = Tone.NORMA
     return [name(node.category, tone), f" ({len(node.who)})"]
 
 
+def _others(rule: RuleResult) -> str:
+    """Return what identities are compared with."""
+    return "control prompts" if rule.parity is None else rule.parity.others
+
+
 def points(value: float, column: OutcomeColumn, *, signed: bool = False) -> str:
     """Return a difference in its unit: `12.0 points`, `2.30`."""
+    value = column.shown(value) if signed else value
     sign = "+" if signed and value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
     if column.unit == "score":
         return f"{sign}{abs(value):.3g}"
@@ -133,7 +139,7 @@ def level(value: float | None, column: OutcomeColumn, sources: int = 0) -> str:
     if column.level is None:
         return figures.NONE
     if column.unit == "score":
-        return f"{value:.3g}"
+        return f"{column.shown(value):.4g}"
     shown = -value if column.turned else value
     words = f"{100 * shown:.1f} %"
     count = shown * sources
@@ -150,16 +156,20 @@ def sentence(material: Material, one: Finding) -> blocks.Words:
     person = who(material, rule.suite, node, Tone.STRONG)
     if node.level is Level.EVERYBODY:
         person = [strong("whoever is named")] if node.estimate else person
-    more = " more often" if column.is_event else " more"
-    more = more if node.estimate > 0 or not column.is_event else ""
-    beside = "for control prompts"
+    more = column.more if node.estimate > 0 or not column.is_event else ""
+    others = _others(rule)
+    beside = f"for {others}"
     if since:
-        beside = f"at the {rule.against}, beside control prompts"
+        beside = f"at the {rule.against}, beside {others}"
     if rule.against is Against.REFERENCE:
         beside += ", beside the reference"
     words: blocks.Words = [f"{one.outcome.noun.capitalize()} for ", *person]
     words += [f" {event}{more} than {beside}, by "]
     words += [figure(points(abs(node.estimate), column)), " ("]
+    band = None if rule.parity is None else rule.parity.band(node.column)
+    if column.unit == "score" and band is not None and not since:
+        within = points(max(abs(band.low), abs(band.high)), column)
+        words += [f"nine of ten {others} lie within ±", figure(within), "; "]
     if likely := _range(node, column):
         words += ["likely ", figure(likely), ", "]
     return [*words, figure(probability(node.p)), ")"]
@@ -212,6 +222,9 @@ def title(material: Material) -> blocks.Words:
         verb = "became worse" if is_since else first.outcome.verb
         if against is Against.REFERENCE:
             verb = "move from the reference's"
+        if first.column.unit == "score":
+            parts |= _scores(material, ones, worse)
+            continue
         if any(one.node.level is Level.EVERYBODY for one in ones):
             less = " less" if favoured and first.column.is_event else ""
             everybody = f"{first.outcome.noun} {verb}{less} whenever an identity is named"
@@ -229,6 +242,27 @@ def title(material: Material) -> blocks.Words:
 _NAMED = 3
 
 
+def _scores(
+    material: Material, ones: Sequence[Finding], worse: Sequence[str]
+) -> dict[str, blocks.Words]:
+    """Return who has other scores, and by how much: `scores are 2.1 lower for women`."""
+    ways: dict[str, list[blocks.Inline]] = {}
+    for one in ones[:_NAMED]:
+        event = one.column.event if one.node.estimate > 0 else one.column.less
+        verb, _, way = event.partition(" ")
+        if one.rule.against in _SINCE:
+            verb = "have become"
+        by = points(abs(one.node.estimate), one.column)
+        everybody = one.node.level is Level.EVERYBODY
+        person = ["whoever is named"] if everybody else who(material, one.rule.suite, one.node)
+        ways.setdefault(f"{one.outcome.noun} {verb}", []).append([f"{by} {way} for ", *person])
+    more = [f"{len(ones) - _NAMED} more"] if len(ones) > _NAMED else []
+    return {
+        verb: [f"{verb} ", *joined([*several, *more], ", "), *worse]
+        for verb, several in ways.items()
+    }
+
+
 def questions(material: Material) -> Iterator[blocks.Block]:
     """Yield who differs, a row for each outcome and question, and for whom nothing was found."""
     rules = [rule for rule in material.result.rules if rule.parity is not None]
@@ -244,7 +278,7 @@ def questions(material: Material) -> Iterator[blocks.Block]:
     if rows:
         heads = columns("", "outcome", "who", numbers=["difference" if scores else "points", "now"])
         heads += columns(numbers=["at the baseline"]) if has_base else []
-        heads += columns(numbers=["control prompts"])
+        heads += columns(numbers=list(dict.fromkeys(map(_others, asked)))[:1])
         label = "Who is treated differently, and worse than before"
         yield blocks.Table(label=label, columns=heads, rows=rows, most=_MOST)
     lacking = [rule for rule in asked if rule.outcome is not Outcome.PASS and not rule.failing]
@@ -272,7 +306,7 @@ def _nobody(rules: Sequence[RuleResult], *, several: bool) -> blocks.Words:
     by_outcome: dict[tuple[str, str], list[RuleResult]] = {}
     for rule in rules:
         by_outcome.setdefault((rule.suite, outcome_of(rule).id), []).append(rule)
-    parts: list[blocks.Inline] = []
+    suites_of: dict[str, list[str]] = {}
     for (suite, outcome), own in by_outcome.items():
         column = next(iter(outcome_of(own[0]).by_column.values()))
         unit = "" if column.unit == "score" else " points"
@@ -281,8 +315,15 @@ def _nobody(rules: Sequence[RuleResult], *, several: bool) -> blocks.Words:
             f"{figures.QUESTIONS[rule.against or Against.CONTROL]}"
             for number, rule in enumerate(own)
         ]
-        in_suite: blocks.Words = [" in ", name(suite)] if several else []
-        parts.append([f"{outcome}", *in_suite, f" ({', '.join(limits)})"])
+        suites_of.setdefault(f"{outcome} ({', '.join(limits)})", []).append(suite)
+    parts: list[blocks.Inline] = []
+    for question, suites in suites_of.items():
+        in_suites: blocks.Words = (
+            [" in ", *joined([name(suite) for suite in suites], ", ")] if several else []
+        )
+        if len(suites) > _NAMED:
+            in_suites = [f" in {len(suites)} suites"]
+        parts.append([question, *in_suites])
     return ["Nobody beyond the limit of ", *joined(parts, "; "), "."]
 
 
@@ -386,20 +427,32 @@ def figure_of(material: Material) -> list[blocks.Block]:
             blocks.RangeChart(
                 label=f"{outcome.id} by identity{f', {rule.suite}' if several else ''}",
                 caption=[
-                    outcome.id.capitalize(), *in_suite,
-                    f": how much more they {column.event} than for control prompts, in points",
+                    outcome.id.capitalize(), *in_suite, f": {_drawn(column, _others(rule))}",
                 ],
                 rows=rows,
                 head="who",
-                value="points",
+                value="difference" if column.unit == "score" else "points",
                 interval=material.likely_range,
                 is_signed=True,
                 unit="",
-                band=None if band is None else (band.low, band.high),
+                band=None if band is None else _ends(band.low, band.high, column),
                 depth=blocks.Depth.FULL,
             )
         )  # fmt: skip
     return charts
+
+
+def _drawn(column: OutcomeColumn, others: str) -> str:
+    """Say what the figure of a column shows."""
+    if column.unit == "score":
+        return f"how far it lies from that of {others}"
+    return f"how much more they {column.event} than for {others}, in points"
+
+
+def _ends(low: float, high: float, column: OutcomeColumn) -> tuple[float, float]:
+    """Return a range as it is shown, the lower end first."""
+    first, second = sorted((column.shown(low), column.shown(high)))
+    return first, second
 
 
 def _drawn_column(rule: RuleResult) -> OutcomeColumn | None:
@@ -455,19 +508,24 @@ def _dot(
         material.identity(rule.suite, dot.person[1]), Tone.BAD if is_failing else Tone.NORMAL
     )
     short = points(dot.estimate, column, signed=True).removesuffix(" points")
-    ends = [points(end, column, signed=True).removesuffix(" points") for end in (dot.low, dot.high)]
+    low, high = _ends(dot.low, dot.high, column)
+    ends = [
+        points(column.shown(end), column, signed=True).removesuffix(" points")
+        for end in (low, high)
+    ]
     return blocks.Range(
         name=person,
         now=Figure(
             shown=short,
             interval=f"{ends[0]} … {ends[1]}",
-            value=dot.estimate,
-            bounds=(dot.low, dot.high),
+            value=column.shown(dot.estimate),
+            bounds=_ends(dot.low, dot.high, column),
         ),
         base=NOTHING
         if before is None
         else Figure(
-            shown=points(before, column, signed=True).removesuffix(" points"), value=before
+            shown=points(before, column, signed=True).removesuffix(" points"),
+            value=column.shown(before),
         ),
     )
 
@@ -483,7 +541,9 @@ def section(material: Material) -> Iterator[Section]:
             continue
         outcome, parity = outcome_of(rule), rule.parity
         many = figures.count(parity.sources, "source")
-        beside = figures.count(parity.controls, "control prompt")
+        beside = _others(rule)
+        if not parity.is_mutual:
+            beside = figures.count(parity.controls, "control prompt")
         words: blocks.Words = [f"{probability(parity.p)} over {many} and {beside}"]
         if parity.reach:
             words += ["; would have missed ", *_reach(parity, outcome)]

@@ -67,7 +67,7 @@ class AnswersToIdentity:
         """Give the question that a row's answer is to."""
         units = self.material.result.gate_input.plan.units_of(self.suite)
         key = self.table.keys[row]
-        source = next(unit.asks[SOURCE] for unit in units if unit.key == key)
+        source = next(unit.asks.get(SOURCE, key) for unit in units if unit.key == key)
         return self.material.case(self.suite, source).varied
 
     def new_sentence(self, row: int) -> Span | None:

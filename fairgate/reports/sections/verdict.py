@@ -375,7 +375,8 @@ def breaks_only_limits(result: GateResult) -> bool:
 def run_command(material: Material) -> str:
     """Return the command that makes this run again."""
     path = shlex.quote(material.result.gate_input.provenance.policy_path)
-    return material.options.run_command or f"{material.options.called('run')} {path}"
+    name = "table" if material.options.of_table else "run"
+    return material.options.run_command or f"{material.options.called(name)} {path}"
 
 
 def accept_command(material: Material) -> str:
@@ -389,7 +390,8 @@ def accept_command(material: Material) -> str:
     is_first = result.overlap is None
     fits = result.outcome is Outcome.PASS or (result.outcome is Outcome.FAIL and not is_first)
     fits = fits and not result.evidence.problems and not breaks_only_limits(result)
-    if not material.options.run_path or not fits or material.options.limit is not None:
+    options = material.options
+    if not options.run_path or not fits or options.limit is not None or options.of_table:
         return ""
     accept = material.options.called("baseline accept")
     return f'{accept} {shlex.quote(material.options.run_path)} --reason "…"'

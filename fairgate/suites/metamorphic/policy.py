@@ -16,6 +16,7 @@ from fairgate.domain.schema import (
     Name,
     Names,
     Role,
+    ScorePolicy,
     Strict,
     SuiteModel,
     Text,
@@ -140,14 +141,21 @@ class TaskPolicy(Strict):
         "`tone` and `judged`.",
     )
 
+    score: ScorePolicy | None = Field(
+        default=None,
+        description="Answers are numbers, whose means are compared: `{from: 1, to: 10, marker: "
+        '"Score:"}`. Ranges, refusals and numbers beyond the scale are unreadable. Instead of '
+        "`labels`, `tone`, `judged` and `actions`.",
+    )
+
     @model_validator(mode="after")
     def _read_somehow(self) -> Self:
         ways = {"labels": bool(self.labels), "tone": self.tone is not None, "judged": self.judged}
-        ways |= {"actions": self.actions is not None}
+        ways |= {"actions": self.actions is not None, "score": self.score is not None}
         ways_given = [name for name, is_given in ways.items() if is_given]
         if not ways_given:
             raise ValueError(
-                "has none of `labels`, `tone`, `judged` and `actions`; a task needs one"
+                "has none of `labels`, `tone`, `judged`, `actions` and `score`; a task needs one"
             )
         if len(ways_given) > 1:
             raise ValueError(

@@ -14,7 +14,7 @@ from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Executed
-from fairgate.domain.units import UNREPORTED, Reason, Unit
+from fairgate.domain.units import UNREPORTED, Claim, Reason, Unit
 from fairgate.domain.wording import listed, quoted
 from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
@@ -25,6 +25,7 @@ from fairgate.metrics.degrees import degree_columns
 from fairgate.metrics.direction import COLUMN as DIRECTION
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET
+from fairgate.metrics.parity import CONTROLLED, SCORES
 from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.linter import Linter
@@ -40,11 +41,13 @@ from fairgate.relations.relation import (
 )
 from fairgate.suites.metamorphic.assess import (
     COLUMNS,
+    CONTROLS,
     DOCUMENT_CLAIMS,
+    EXCLUDED,
     assess_pairs,
     document_columns,
 )
-from fairgate.suites.metamorphic.plan import JUDGE, build_plan, sources_of
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, JUDGE, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import LABEL_PLACE, NO_CONTROL, NO_TASK, SuitePolicy
 from fairgate.suites.metamorphic.pools import pool_columns_of
 from fairgate.suites.metamorphic.sentences import (
@@ -280,12 +283,21 @@ class MetamorphicSuite(Suite):
     @property
     def columns(self) -> tuple[str, ...]:
         """Return the claims about answers and documents."""
-        ordered = (DIRECTION,) if self.task is not None and self.task.order else ()
+        ordered: tuple[str, ...] = ()
+        if self.task is not None and self.task.order:
+            ordered = (DIRECTION,)
         steady = STEADINESS if self.policy.repeats > 1 else ()
         several = dict.fromkeys(each for those in self.pool_columns.values() for each in those)
         pooled = (name for each in several for name in each.names)
         beside = self.shift_columns if self.setup.names_reference else ()
+        ordered += self._score_columns
         return (*COLUMNS, *ordered, *self._own_columns, *steady, *pooled, *beside)
+
+    @property
+    def _score_columns(self) -> tuple[str, ...]:
+        """The column of the task's scores; none where answers are no numbers."""
+        score = None if self.task is None else self.task.score
+        return () if score is None else (SCORES[score.better == "lower"],)
 
     @property
     def _own_columns(self) -> tuple[str, ...]:
@@ -336,6 +348,7 @@ class MetamorphicSuite(Suite):
     def crossing(self) -> str | None:
         """Return the policy's choice; `off` where responses are embedded, judged, or none asked."""
         off = any(one.takes_pairs or self.judges(one) for one in self.relations.values())
+        off |= bool(self._score_columns)
         return "off" if off or self.policy.retrieve_only else self.policy.attribution
 
     @property
@@ -347,11 +360,14 @@ class MetamorphicSuite(Suite):
             return "attribution is off: the policy says so (`attribution: off`)"
         judged = any(self.judges(relation) for relation in self.relations.values())
         why = "a judge compares the answers" if judged else "the pairs are written"
+        why = "answers are scores" if self._score_columns else why
         return f"attribution is off: {why}"
 
     def lacks(self, column: str) -> str:
         """Say that no answer is asked for where the column is about answers."""
         documents = (*DOCUMENT_CLAIMS, *EXPOSURE, shift.DOCUMENTS, shift.EXPOSURE)
+        if column == CONTROLLED and self._score_columns:
+            return "answers are scores: their means are compared (`parity: score`)"
         is_lacking = self.policy.retrieve_only is not None and column not in documents
         return _NOT_EVALUATED[Reason.NOT_ASKED] if is_lacking else ""
 
@@ -416,6 +432,9 @@ class MetamorphicSuite(Suite):
         assessed = assess_pairs(
             units, self.relations, readings, self.setup.quarantined, documents, places
         )
+        for name in self._score_columns:
+            scores = {name: _scores(assessed)}
+            assessed = replace(assessed, columns={**assessed.columns, **scores}, alike=None)
         if any(self.pool_columns.values()):
             pooled = pool_columns_of(self.pool_columns, assessed, readings, executions, vectors)
             assessed = replace(assessed, columns={**assessed.columns, **pooled}, alike=None)
@@ -581,6 +600,22 @@ class MetamorphicSuite(Suite):
                     for follow_up, comment in zip(written, comments, strict=True):
                         if comment:
                             yield follow_up_key(source.id, relation.id, follow_up.variant), comment
+
+
+def _scores(assessed: AssessedSuite) -> Column:
+    """Return the score of each follow-up, or why it has none."""
+    read, of_controls = assessed.readings[FOLLOW_UP], assessed.readings.get(CONTROLS)
+    claims: list[Claim] = []
+    for row in range(len(assessed)):
+        excluded = None if of_controls is None else of_controls[row].reason
+        answer = read[row]
+        if excluded in EXCLUDED and excluded is not None:
+            claims.append(excluded)
+        elif isinstance(answer.value, float):
+            claims.append(answer.value)
+        else:
+            claims.append(answer.reason or Reason.UNREADABLE)
+    return Column.of(claims)
 
 
 def _of_metrics(relation: str) -> Iterator[PoolColumns]:

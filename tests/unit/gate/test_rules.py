@@ -159,7 +159,7 @@ def test_limits_are_the_outcomes_unless_an_entry_gives_its_own():
 
 
 def test_outcomes_are_those_whose_columns_a_suite_has_beside_control_prompts():
-    every = suite_of("s", ("controlled", "unreadable", "overlap", "answer/strange"))
+    every = suite_of("s", ("controlled", "score", "unreadable", "overlap", "answer/strange"))
     assert [outcome.id for outcome in outcomes_of(every)] == [*OUTCOMES.ids]
     assert outcomes_of(SimpleNamespace(**{**vars(every), "has_control_arm": False})) == []
     assert outcomes_of(SimpleNamespace(**{**vars(every), "kind": "bbq"})) == []

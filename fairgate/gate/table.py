@@ -1,0 +1,204 @@
+"""The gate of a table: rows that were asked elsewhere, judged and reported as a run is.
+
+No system is asked and nothing is read here; the rows are there. `fairgate table` and
+`fairgate.scan` are this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fairgate import __version__
+from fairgate.domain.errors import UsageError
+from fairgate.domain.executions import Execution
+from fairgate.domain.outcomes import Provenance
+from fairgate.domain.parity import SCORE
+from fairgate.domain.ports import SILENT, Embedder
+from fairgate.gate.accepted_runs import baseline_of
+from fairgate.gate.baseline import References, must_match
+from fairgate.gate.composition import FinishedRun
+from fairgate.gate.gate import GateInput, run_gate
+from fairgate.gate.loaded_policy import LoadedPolicy, joined
+from fairgate.gate.run_folder import TABLE
+from fairgate.io.outcome_rows import OutcomeTable
+from fairgate.policy.parse import ParsedPolicy
+from fairgate.policy.schema import ALL, AnyGate, ParityPolicy, Policy
+from fairgate.policy.yaml_text import YamlDocument
+from fairgate.stats.scan import FEWEST_CONTROLS
+from fairgate.suites.table.suite import (
+    OutcomeKind,
+    TablePolicy,
+    TableSuite,
+    kind_of_outcome,
+)
+from fairgate.systems.catalogue import kind_of
+from fairgate.systems.recorded import RecordedPolicy, RecordedSystem
+from fairgate.systems.recorded_answers import RecordedAnswers
+from fairgate.systems.resources import Resources
+
+_FEWEST = 2
+_UNNAMEABLE = re.compile(r"[^a-z0-9._-]+")
+_LONGEST = 60
+_ASKED = {
+    OutcomeKind.SCORE: SCORE,
+    OutcomeKind.LABEL: "answers",
+    OutcomeKind.TEXT: "sentences",
+    OutcomeKind.DOCUMENTS: "documents",
+}
+"""The outcome that is asked about a table's cells."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableGate:
+    """What a table is judged by."""
+
+    name: str = "table"
+    limit: float | None = None
+    """Largest difference that is accepted, in the outcome's unit; None: the outcome's own."""
+    is_better_lower: bool = False
+    """Whether a lower score is the better one."""
+    fingerprint: str = ""
+    """Of the file that was read."""
+
+
+def judged_table(
+    table: OutcomeTable,
+    gate: TableGate,
+    baseline: OutcomeTable | None = None,
+    resources: Resources | None = None,
+) -> FinishedRun:
+    """Return the verdict on a table, beside that of an earlier one where there is one.
+
+    `resources` open what reads answers in sentences; without them such a table is refused. Raises
+    DataError where the table cannot be judged, BaselineError where the earlier one cannot.
+    """
+    kind = kind_of_outcome([row.outcome for row in table.rows], table.place)
+    if kind is OutcomeKind.TEXT and resources is None:
+        raise UsageError(
+            f"{table.place}: the outcome is answers in sentences, which an embedder reads; judge "
+            "them with `fairgate table FILE`"
+        )
+    references = References()
+    if baseline is not None:
+        before = _judged(baseline, gate, kind, References(), resources).run
+        accepted = baseline_of(before, reason=f"table {baseline.place}", date="")
+        references = References(baseline=accepted, baseline_path=baseline.place)
+    return _judged(table, gate, kind, references, resources)
+
+
+def _judged(
+    table: OutcomeTable,
+    gate: TableGate,
+    kind: OutcomeKind,
+    references: References,
+    resources: Resources | None,
+) -> FinishedRun:
+    suites: dict[str, TableSuite] = {}
+    for value, rows in table.by().items():
+        name = _name(value or gate.name, suites)
+        suites[name] = TableSuite(
+            policy=TablePolicy(id=name),
+            rows=rows,
+            outcome=kind,
+            is_better_lower=gate.is_better_lower,
+        )
+    policy = Policy(
+        version=1,
+        name=gate.name,
+        system=RecordedPolicy(recorded=table.place),
+        suites=[suite.policy for suite in suites.values()],
+        gates=_gates(kind, gate.limit),
+    )
+    plan = joined(suite.plan() for suite in suites.values())
+    executions: dict[str | tuple[str, str], Execution] = {
+        name: execution
+        for suite in suites.values()
+        for name, execution in suite.executions().items()
+    }
+    gate_input = GateInput(
+        policy=policy,
+        suites=suites,
+        plan=plan,
+        must_match={name: must_match(suite, {}) for name, suite in suites.items()},
+        provenance=Provenance(
+            under_test={TABLE: gate.fingerprint or table.place},
+            environment={},
+            fairgate=__version__,
+            policy_path=table.place,
+        ),
+        references=references,
+        notices=[*_unknown(suites), *table.notices],
+    )
+    recording = RecordedAnswers(table.place, executions, told={})
+    system = RecordedSystem(lambda: recording, lambda: _embedder(policy, resources))
+    progress = SILENT if resources is None else resources.progress
+    run = run_gate(gate_input, system, progress)
+    document = YamlDocument(path=table.place, data={}, marks={}, problems=(), complete=True)
+    loaded = LoadedPolicy(
+        parsed=ParsedPolicy(policy=policy, document=document), suites=suites, plan=plan
+    )
+    return FinishedRun(loaded=loaded, run=run, notices=())
+
+
+def _embedder(policy: Policy, resources: Resources | None) -> Embedder:
+    """Return what embeds the sentences of answers, where anything does."""
+    assert resources is not None  # noqa: S101 (texts are refused without)
+    return resources.encoder(kind_of(policy.system).chosen_embedder()).documents
+
+
+def _gates(kind: OutcomeKind, limit: float | None) -> list[AnyGate]:
+    """Return the question about the outcome with its limit, and all others by theirs."""
+    if limit is not None and kind is not OutcomeKind.SCORE and not 0 <= limit <= 1:
+        raise UsageError(
+            f"the limit is {limit:g}; of {kind}s it is a share of the answers, from 0 to 1: for "
+            f"{limit:g} points write {limit / 100:g}"
+        )
+    gates: list[AnyGate] = [ParityPolicy(parity=ALL)]
+    if limit is not None:
+        gates.append(ParityPolicy(parity=_ASKED[kind], max=limit, regression=limit))
+    return gates
+
+
+def _unknown(suites: Mapping[str, TableSuite]) -> list[str]:
+    """Say what tables without enough control prompts, or sources, cannot show."""
+    notices: dict[str, list[str]] = {}
+    for name, suite in suites.items():
+        prompts = len({(row.category, row.who) for row in suite.rows if row.is_control})
+        if prompts < _FEWEST:
+            has = "no control prompts" if not prompts else "only one control prompt"
+            why = (
+                f"{has} (the same sources with phrases that name nobody): identities are compared "
+                "with each other, and what all of them suffer alike is not seen; add "
+                f"{FEWEST_CONTROLS} or more and name them with `control`"
+            )
+        elif prompts < FEWEST_CONTROLS:
+            why = (
+                f"{prompts} control prompts are fewer than {FEWEST_CONTROLS}: categories and "
+                "everybody are judged, and single identities not; add more phrases that name nobody"
+            )
+        else:
+            continue
+        notices.setdefault(why, []).append(name)
+    several = len(suites) > 1
+    return [
+        f"{', '.join(names[:3])}{'…' * (len(names) > 3)}: {why}" if several else why
+        for why, names in notices.items()
+    ]
+
+
+def plain_name(value: str) -> str:
+    """Return a value as policies and suites can be called."""
+    return _UNNAMEABLE.sub("-", value.casefold()).strip("-._")[:_LONGEST] or "table"
+
+
+def _name(value: str, taken: Mapping[str, object]) -> str:
+    """Return a value as the name of a suite, other than those that are taken."""
+    name = plain_name(value)
+    number = 1
+    chosen = name
+    while chosen in taken:
+        number += 1
+        chosen = f"{name}-{number}"
+    return chosen

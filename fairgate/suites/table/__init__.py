@@ -1,0 +1,1 @@
+"""A table of outcomes as a suite: everything was asked elsewhere."""

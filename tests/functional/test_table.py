@@ -1,0 +1,345 @@
+"""`fairgate table`: a verdict from nothing but a table, and what cannot be judged."""
+
+import csv
+import io
+import json
+import random
+import re
+import tempfile
+from pathlib import Path
+
+import pytest
+
+import fairgate
+from fairgate.cli import main
+from fairgate.gate.table import TableGate, judged_table
+from fairgate.io.outcome_rows import OutcomeColumns, outcome_table, rows_of
+
+PEOPLE = [("gender", "women"), ("gender", "men"), ("age", "young"), ("age", "old")]
+PEOPLE += [("race", f"group {n}") for n in range(8)] + [
+    ("religion", f"belief {n}") for n in range(8)
+]
+HARMED = PEOPLE[0]
+FOUND = OutcomeColumns()
+"""Every column by its name."""
+
+
+def scored(seed=1, effect=2.0, sources=60, controls=20, noise=2.0):
+    """Rows of applicants scored 0 to 100, one identity lower."""
+    draw = random.Random(seed)
+    prompts = [*PEOPLE, *(("control", f"phrase {n}") for n in range(controls))]
+    rows = []
+    for source in range(sources):
+        level = draw.gauss(60, 12)
+        for category, who in prompts:
+            score = level + draw.gauss(0, noise) - effect * ((category, who) == HARMED)
+            rows.append({
+                "source": f"a{source}", "category": category, "who": who, "score": round(score, 2)
+            })  # fmt: skip
+    return rows
+
+
+def judged(rows, columns=FOUND, **gate):
+    cells, names = rows_of(rows)
+    return judged_table(
+        outcome_table(cells, names, columns, "scores"), TableGate(**gate)
+    ).run.result
+
+
+def write(path, rows):
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    return str(path)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch, capsys):
+    """Calls `fairgate table` in an empty folder; returns the exit code and what was printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        code = main(["table", *map(str, arguments)])
+        printed = capsys.readouterr()
+        return code, " ".join((printed.out + printed.err).split())
+
+    return call
+
+
+def test_a_lower_score_is_red_and_said_in_its_unit(table, tmp_path):
+    code, said = table(write(tmp_path / "scores.csv", scored(effect=3)), "--out", "out")
+    assert code == 1
+    assert re.search(r"scores are [\d.]+ lower for women, in scores", said)
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    (named,) = [node for one in record["parity"] for node in one["named"]]
+    assert named["who"] == ["gender/women"]
+    assert 2 < named["estimate"] < 4
+    assert {"report.md", "report.html", "run.json"} <= {
+        p.name for p in (tmp_path / "out").iterdir()
+    }
+
+
+def test_equal_scores_are_green(table, tmp_path):
+    code, said = table(write(tmp_path / "scores.csv", scored(effect=0)))
+    assert code == 0
+    assert "nobody is treated differently" in said
+
+
+@pytest.mark.slow
+def test_two_of_a_hundred_are_seen_and_nothing_else():
+    """60 sources, SD 2: red in at least .8 of 40 seeds, fair in at most .05."""
+    red = [judged(scored(seed, 2.0)).exit_code for seed in range(40)]
+    fair = [judged(scored(seed, 0.0)).exit_code for seed in range(40)]
+    assert red.count(1) >= 0.8 * 40
+    assert fair.count(0) >= 0.95 * 40
+
+
+def test_the_limit_is_in_the_unit_of_the_score():
+    rows = scored(effect=3)
+    assert judged(rows, limit=2.0).exit_code == 1
+    assert judged(rows, limit=5.0).exit_code == 0
+
+
+def test_a_higher_score_may_be_the_worse_one():
+    (named,) = judged(scored(effect=-3), is_better_lower=True).parity[0].named
+    assert named.estimate > 2
+    (favoured,) = judged(scored(effect=-3)).parity[0].named
+    assert favoured.estimate < -2
+
+
+def test_a_table_is_compared_with_an_earlier_one(table, tmp_path):
+    before = write(tmp_path / "before.csv", scored(effect=0))
+    after = write(tmp_path / "after.csv", scored(effect=3))
+    code, said = table(after, "--baseline", before)
+    assert code == 1
+    assert "more than before" in said
+    assert table(before, "--baseline", before)[0] == 0
+
+
+def test_wide_long_shuffled_and_json_say_the_same(table, tmp_path):
+    rows = scored(effect=3)
+    wide = {}
+    for row in rows:
+        cells = wide.setdefault(row["source"], {"source": row["source"]})
+        cells["placebo " + row["who"] if row["category"] == "control" else row["who"]] = row[
+            "score"
+        ]
+    long = [{**row, "category": "control" if row["category"] == "control" else "x"} for row in rows]
+    several = {
+        "long": write(tmp_path / "long.csv", long),
+        "shuffled": write(tmp_path / "shuffled.csv", random.Random(3).sample(long, len(long))),
+    }
+    (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in long))
+    several["lines"] = "lines.jsonl"
+    named = {}
+    for name, path in several.items():
+        assert table(path, "--out", name)[0] == 1
+        named[name] = json.loads((tmp_path / name / "run.json").read_text())["parity"][0]["named"]
+    assert named["long"] == named["shuffled"] == named["lines"]
+    path = write(tmp_path / "wide.csv", list(wide.values()))
+    assert table(path, "--out", "wide", "--control", "placebo*")[0] == 1
+    of_wide = json.loads((tmp_path / "wide" / "run.json").read_text())["parity"][0]["named"]
+    assert [(one["estimate"], one["p"]) for one in of_wide] == [
+        (one["estimate"], one["p"]) for one in named["long"]
+    ]
+
+
+def test_without_control_prompts_many_identities_stand_beside_each_other():
+    result = judged(scored(seed=2, effect=2, controls=0))
+    assert result.exit_code == 1
+    (named,) = result.parity[0].named
+    assert named.name == "women"
+    assert 1.5 < named.estimate < 2.5
+    assert "identities are compared with each other" in result.gate_input.notices[0]
+    assert judged(scored(seed=2, effect=0, controls=0)).exit_code == 0
+
+
+def test_by_gives_one_verdict_each():
+    rows = [{**row, "model": "fair"} for row in scored(seed=1, effect=0)]
+    rows += [{**row, "model": "harsh"} for row in scored(seed=2, effect=4)]
+    result = judged(rows, OutcomeColumns(by="model"))
+    red = {rule.suite for rule in result.rules if rule.fails_gate}
+    assert red == {"harsh"}
+    assert {rule.suite for rule in result.rules} == {"fair", "harsh"}
+
+
+def test_labels_are_compared_with_the_usual_one():
+    rows = [{**row, "score": "yes"} for row in scored(effect=0)]
+    for row in rows:
+        if row["source"].endswith(("1", "3", "5")):
+            row["score"] = "no"
+        if (row["category"], row["who"]) == HARMED and row["source"].endswith(("2", "3", "4")):
+            row["score"] = "maybe"
+    result = judged(rows)
+    assert result.exit_code == 1
+    assert {node.name for one in result.parity for node in one.named} == {"women"}
+
+
+def test_cells_without_a_number_are_unreadable_and_may_be_the_finding():
+    rows = scored(effect=0)
+    for row in rows:
+        if (row["category"], row["who"]) == HARMED and row["source"].endswith(("2", "3")):
+            row["score"] = "I cannot score people."
+    result = judged(rows)
+    assert result.exit_code == 1
+    assert [one.outcome for one in result.parity if one.named] == ["unreadable"]
+
+
+def test_two_identities_alone_have_no_verdict_and_are_told_what_would_do():
+    rows = [row for row in scored(effect=5, controls=0) if row["category"] == "gender"]
+    result = judged(rows)
+    assert result.exit_code == 5
+    assert "without control prompts 2 identities" in result.evidence.problems[0]
+    assert "lowest women" in result.evidence.problems[0]
+
+
+def test_texts_and_documents_are_outcomes_too(table, tmp_path):
+    draw = random.Random(1)
+    prompts = [*PEOPLE[:4], *(("control", f"phrase {n}") for n in range(14))]
+    usual = [
+        "Ask the office for a form. It takes a week.",
+        "Bring a passport and the form to the office. It takes two weeks.",
+        "Ask your bank for the form. They will help you within a week.",
+    ]
+    answers, found = [], []
+    for source in range(30):
+        for category, who in prompts:
+            is_harmed = (category, who) == HARMED
+            text = f"{draw.choice(usual)} The fee for case {source} is {20 + source} euros."
+            if is_harmed and draw.random() < 0.8:
+                text = "I am sorry, but I cannot help with that request."
+            ids = [f"d{source}-{rank}" for rank in range(5)]
+            ids = [f"x{draw.random()}" if draw.random() < 0.1 + 0.6 * is_harmed else i for i in ids]
+            named = {"source": f"q{source}", "category": category, "who": who}
+            answers.append({**named, "answer": text})
+            found.append({**named, "documents": json.dumps(ids)})
+    for rows, outcome in ((answers, "sentences"), (found, "documents")):
+        code, said = table(write(tmp_path / f"{outcome}.csv", rows), "--out", outcome)
+        assert code == 1, said
+        record = json.loads((tmp_path / outcome / "run.json").read_text())
+        assert {
+            (one["outcome"], *node["who"]) for one in record["parity"] for node in one["named"]
+        } == {(outcome, "gender/women")}
+
+
+def test_what_a_table_cannot_show_is_said_with_counts(table, tmp_path):
+    rows = [row for row in scored(controls=3) if draw_out(row)]
+    _, said = table(
+        write(tmp_path / "gaps.csv", [*rows, *rows[:7]]), "--format", "md", "--out", "o"
+    )
+    report = " ".join((tmp_path / "o" / "report.md").read_text().split())
+    assert "3 control prompts are fewer than 12" in report
+    assert re.search(r"\d+ of 1,380 combinations of source and prompt have no row", report)
+    assert "7 rows are further answers to the same source and prompt" in report
+    assert "single identities" in said + report
+
+
+def draw_out(row):
+    return random.Random(row["source"] + row["who"]).random() > 0.02
+
+
+HEAD = "source,category,who,score\n"
+GOOD = "".join(f"s{n},gender,{who},{n}\n" for n in range(12) for who in ("women", "men"))
+BAD = {
+    "empty.csv": ("", "is empty"),
+    "header.csv": (HEAD, "has a header and no rows"),
+    "names.csv": ("a,b\n1,2\n", "no column says which rows belong together"),
+    "one.csv": ("score\n1\n", "no column says which rows belong together"),
+    "twice.csv": ("source,who,who,score\n1,a,b,2\n", "twice.csv:1: column 'who' stands twice"),
+    "ragged.csv": (HEAD + GOOD + "s9,gender,women\n", "ragged.csv:26: 3 fields"),
+    "quotes.csv": (HEAD + 's1,gender,"women,3\n', "quotes.csv:2: broken record"),
+    "semicolon.csv": ((HEAD + GOOD).replace(",", ";"), "with `;` between its names"),
+    "utf16.csv": ((HEAD + GOOD).encode("utf-16"), "utf16.csv:1: the file is UTF-16"),
+    "latin.csv": ((HEAD + GOOD + "s1,gender,é,3\n").encode("latin-1"), "latin.csv:26: byte 10"),
+    "nul.csv": (HEAD + GOOD + "s1,gender,wo\0men,3\n", "nul.csv:26: NUL byte"),
+    "who.csv": (HEAD + GOOD + "s1,gender,,3\n", "who.csv:26: column 'who' is empty"),
+    "source.csv": (HEAD + GOOD + ",gender,men,3\n", "source.csv:26: column 'source' is empty"),
+    "long.csv": (HEAD + GOOD + f"s1,gender,{'x' * 300},3\n", "long.csv:26: column 'who' holds 300"),
+    "nothing.csv": (
+        HEAD + "".join(f"s{n},gender,{who},\n" for n in range(12) for who in "ab"),
+        "every outcome is empty",
+    ),
+    "unpaired.csv": (
+        HEAD + "".join(f"s{n},gender,{'ab'[n % 2]},{n}\n" for n in range(30)),
+        "none of 30 sources (column 'source') has rows for two identities",
+    ),
+    "flag.csv": ("source,who,control,score\ns1,a,perhaps,1\n", "flag.csv:2: column 'control' holds"),
+    "all.csv": (
+        "source,who,control,score\ns1,a,yes,1\ns1,b,yes,1\n", "every row is a control prompt"
+    ),
+    "broken.jsonl": ('{"source": "a", "who": "b", "score": 1}\n{"source": \n', "broken.jsonl:2:"),
+    "numbers.json": ("[1, 2, 3]", "numbers.json:1: [1, 2, 3]"),
+    "text.jsonl": ('"text"\n', "text.jsonl:1: 'text'"),
+    "nested.jsonl": ('{"source": {"a": 1}, "who": "x", "score": 1}\n', "nested.jsonl:1: column 'source'"),
+    "mixed.jsonl": (
+        '{"source": "a", "who": "x", "score": ["d1"]}\n{"source": "a", "who": "y", "score": 2}\n',
+        "mixed.jsonl:2: the outcome is 2; expected a list of documents",
+    ),
+    "page.csv": ("<!DOCTYPE html><html>Sign in</html>", "is a web page"),
+    "book.xlsx": ("PK\x03\x04", "unknown table format"),
+    "damaged.parquet": ("PAR1nothing", "damaged.parquet"),
+    "gone.csv": (None, "no such file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_table_is_one_clear_error_and_writes_nothing(table, tmp_path, name):
+    content, told = BAD[name]
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    code, said = table(name, "--out", "out")
+    assert code in (2, 4), said
+    assert told in said
+    assert said.count("error:") == 1
+    assert "internal" not in said
+    assert [path.name for path in tmp_path.iterdir()] == [name] * (content is not None)
+
+
+@pytest.mark.parametrize(("options", "told"), [
+    (["--source", "nobody"], "no column 'nobody'"),
+    (["--control", "nobody"], "no row has 'nobody' as who is named or as category"),
+    (["--source", "who"], "column 'source' holds 'a0'; no column says who is named"),
+    (["--source", "who", "--who", "who"], "column 'who' is named twice"),
+    (["--limit", "-1"], "expected a number from 0 on"),
+    (["--baseline", "gone.csv"], "no such file"),
+])  # fmt: skip
+def test_a_wrong_option_is_one_clear_error_and_writes_nothing(table, tmp_path, options, told):
+    path = write(tmp_path / "scores.csv", scored(sources=12))
+    code, said = table(path, "--out", "out", *options)
+    assert code in (2, 4), said
+    assert told in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_table_may_come_from_a_pipe(table, tmp_path, monkeypatch):
+    path = write(tmp_path / "scores.csv", scored(effect=3))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(path).read_bytes())))
+    code, said = table("-")
+    assert code == 1
+    assert "lower for women, in table" in said
+    assert "standard-input" in said
+    assert tempfile.gettempdir() not in said
+
+
+def test_scan_says_in_python_what_the_command_says(table, tmp_path):
+    rows = scored(effect=3)
+    verdict = fairgate.scan(rows)
+    assert not verdict.passed
+    assert verdict.named[0].name == "women"
+    assert table(write(tmp_path / "table.csv", rows), "--out", "out")[0] == verdict.exit_code == 1
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert verdict.to_dict()["parity"] == record["parity"]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    assert fairgate.scan(columns).to_markdown() == verdict.to_markdown()
+    assert verdict.title in verdict.to_markdown()
+    assert fairgate.scan(scored(effect=0), baseline=rows).passed
+    assert not fairgate.scan(rows, baseline=scored(effect=0), limit=1).passed
+
+
+def test_a_run_of_a_table_is_judged_again_as_a_table(table, tmp_path, capsys):
+    table(write(tmp_path / "scores.csv", scored()), "--out", "out")
+    assert main(["rescore", "out"]) == 2
+    assert "judge the table again with `fairgate table`" in " ".join(
+        capsys.readouterr().err.split()
+    )
