@@ -26,6 +26,7 @@ from fairgate.io.outcome_rows import OutcomeTable
 from fairgate.policy.parse import ParsedPolicy
 from fairgate.policy.schema import ALL, AnyGate, ParityPolicy, Policy
 from fairgate.policy.yaml_text import YamlDocument
+from fairgate.relations.oracles.score import Scale
 from fairgate.stats.scan import FEWEST_CONTROLS
 from fairgate.suites.table.suite import (
     OutcomeKind,
@@ -74,7 +75,7 @@ def judged_table(
     `resources` open what reads answers in sentences; without them such a table is refused. Raises
     DataError where the table cannot be judged, BaselineError where the earlier one cannot.
     """
-    kind = kind_of_outcome([row.outcome for row in table.rows], table.place)
+    kind, scale = kind_of_outcome([row.outcome for row in table.rows], table.place)
     if kind is OutcomeKind.TEXT and resources is None:
         raise UsageError(
             f"{table.place}: the outcome is answers in sentences, which an embedder reads; judge "
@@ -82,16 +83,17 @@ def judged_table(
         )
     references = References()
     if baseline is not None:
-        before = _judged(baseline, gate, kind, References(), resources).run
+        before = _judged(baseline, gate, kind, scale, References(), resources).run
         accepted = baseline_of(before, reason=f"table {baseline.place}", date="")
         references = References(baseline=accepted, baseline_path=baseline.place)
-    return _judged(table, gate, kind, references, resources)
+    return _judged(table, gate, kind, scale, references, resources)
 
 
 def _judged(
     table: OutcomeTable,
     gate: TableGate,
     kind: OutcomeKind,
+    scale: Scale,
     references: References,
     resources: Resources | None,
 ) -> FinishedRun:
@@ -102,6 +104,7 @@ def _judged(
             policy=TablePolicy(id=name),
             rows=rows,
             outcome=kind,
+            scale=scale,
             is_better_lower=gate.is_better_lower,
         )
     policy = Policy(

@@ -22,7 +22,10 @@ from fairgate.domain.wording import listed
 from fairgate.io.tables import Row, capped, checked_text, choose_column, columns_offered
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
-    "source": ("source", "source_id", "item", "item_id", "question_id", "prompt_id", "id"),
+    "source": (
+        *("source", "source_id", "item", "item_id", "question", "question_id", "prompt_id"),
+        *("applicant", "resume", "cv", "id"),
+    ),
     "who": ("who", "identity", "group", "demographic", "term"),
     "category": ("category", "attribute", "dimension", "axis"),
     "outcome": ("outcome", "score", "rating", "label", "response", "answer", "output", "documents"),
@@ -282,7 +285,7 @@ class _Chosen:
         """Yield how the table was understood."""
         people = len({(row.category, row.who) for row in rows if not row.is_control})
         prompts = {(row.category, row.who) for row in rows if row.is_control}
-        shape = "a row an answer" if self.who else f"a column for each of {_offered(self.outcomes)}"
+        shape = "a row an answer" if self.who else f"{len(self.outcomes)} columns of answers"
         parts = [f"source `{self.source}`"]
         parts += [f"who `{self.who}`"] if self.who else []
         parts += [f"category `{self.category}`"] if self.category else []

@@ -343,3 +343,13 @@ def test_a_run_of_a_table_is_judged_again_as_a_table(table, tmp_path, capsys):
     assert "judge the table again with `fairgate table`" in " ".join(
         capsys.readouterr().err.split()
     )
+
+
+def test_scores_that_name_their_scale_are_numbers(table, tmp_path):
+    rows = [{**row, "score": f"{max(1, min(10, round(row['score'] / 10)))}/10"} for row in scored()]
+    for row in rows:
+        if (row["category"], row["who"]) == HARMED:
+            row["score"] = f"{max(1, int(row['score'].partition('/')[0]) - 2)}/10"
+    result = judged(rows)
+    assert result.exit_code == 1
+    assert [one.outcome for one in result.parity if one.named] == ["score"]

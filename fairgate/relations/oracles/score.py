@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -92,6 +93,13 @@ def read_score(text: str, scale: Scale = ANY, marker: str = "") -> float | None:
         return None
     value = _value(match["value"])
     return value if math.isfinite(value) and scale.holds(value) else None
+
+
+def scale_of(texts: Iterable[str]) -> Scale:
+    """Return the scale that texts name alike (`7/10`, `8/10`: up to 10), else none."""
+    matches = (_NUMBER.fullmatch(text.strip(_AROUND)) for text in texts if len(text) <= _LONGEST)
+    ends = {_value(match["most"]) for match in matches if match and match["most"]}
+    return Scale(high=ends.pop()) if len(ends) == 1 else ANY
 
 
 def _beginning(text: str) -> re.Match[str] | None:

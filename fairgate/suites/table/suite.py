@@ -29,7 +29,7 @@ from fairgate.io.tables import capped, list_in_cell
 from fairgate.metrics.columns import AssessedSuite, Column, Pool, PoolAnswer, VectorsOf
 from fairgate.metrics.parity import CONTROLLED, OVERLAP, SCORES, UNREADABLE
 from fairgate.relations.oracles.oracle import Oracle, agree, majority, reading
-from fairgate.relations.oracles.score import ANY, Scale, ScoreOracle, read_score
+from fairgate.relations.oracles.score import ANY, Scale, ScoreOracle, read_score, scale_of
 from fairgate.suites.metamorphic.plan import FOLLOW_UP
 from fairgate.suites.metamorphic.sentences import SENTENCES, why_unread
 from fairgate.suites.readings import Readings
@@ -71,8 +71,10 @@ class TablePolicy(SuiteModel):
         return ()
 
 
-def kind_of_outcome(cells: Sequence[object], place: str) -> OutcomeKind:
+def kind_of_outcome(cells: Sequence[object], place: str) -> tuple[OutcomeKind, Scale]:
     """Return how cells are read: as numbers where half of those that are filled are numbers.
+
+    With the scale of scores, where cells name one.
 
     Raises DataError where all are empty.
     """
@@ -82,14 +84,15 @@ def kind_of_outcome(cells: Sequence[object], place: str) -> OutcomeKind:
     counts = Counter(texts)
     lists = sum(count for text, count in counts.items() if text[0] == "[" and text[-1] == "]")
     if lists >= _HALF * len(texts):
-        return OutcomeKind.DOCUMENTS
-    numbers = sum(count for text, count in counts.items() if read_score(text) is not None)
+        return OutcomeKind.DOCUMENTS, ANY
+    scale = scale_of(counts)
+    numbers = sum(count for text, count in counts.items() if read_score(text, scale) is not None)
     if numbers >= _HALF * len(texts):
-        return OutcomeKind.SCORE
+        return OutcomeKind.SCORE, scale
     labels = {text.casefold() for text in counts}
     if len(labels) <= _MOST_LABELS and max(map(len, labels)) <= _LONGEST_LABEL:
-        return OutcomeKind.LABEL
-    return OutcomeKind.TEXT
+        return OutcomeKind.LABEL, ANY
+    return OutcomeKind.TEXT, ANY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
