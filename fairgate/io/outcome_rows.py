@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import listed
+from fairgate.io.replies import JsonPath, json_path
 from fairgate.io.tables import Row, capped, checked_text, choose_column, columns_offered
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
@@ -57,6 +58,11 @@ class OutcomeColumns:
     """A column that says yes or no, or values of `who` or `category`; `*` stands for anything."""
     by: str | None = None
 
+    def given(self) -> Iterator[str]:
+        """Yield the names of columns that were given, values of control prompts among them."""
+        single = (self.source, self.who, self.category, self.repeat, self.by)
+        yield from dict.fromkeys(filter(None, (*single, *self.outcome, *self.control)))
+
 
 class OutcomeRow(NamedTuple):
     """One answer."""
@@ -94,9 +100,13 @@ class OutcomeTable:
 def outcome_table(
     rows: Iterable[Row], names: Sequence[str], columns: OutcomeColumns, place: str
 ) -> OutcomeTable:
-    """Read rows whose columns are `names`. Raises DataError with the row and the column."""
-    chosen = _Chosen.of(names, columns, place)
-    read = [one for row in rows for one in chosen.answers(row)]
+    """Read rows whose columns are `names`. Raises DataError with the row and the column.
+
+    A column may be a path into nested rows: `$.metadata.source`.
+    """
+    paths = {name: _path(name, place) for name in columns.given() if name.startswith("$")}
+    chosen = _Chosen.of([*names, *paths], columns, place)
+    read = [one for row in rows for one in chosen.answers(_reached(row, paths))]
     if not read:
         raise DataError(
             f"{place}: has a header and no rows; expected one row an answer: a source, who is "
@@ -296,6 +306,22 @@ class _Chosen:
             f"{shape}, {len(rows):,} answers: {', '.join(parts)}; {people:,} identities, "
             f"{len(prompts):,} control prompts"
         )
+
+
+def _path(text: str, place: str) -> JsonPath:
+    try:
+        return json_path(text)
+    except ValueError as error:
+        raise DataError(f"{place}: {error}") from error
+
+
+def _reached(row: Row, paths: Mapping[str, JsonPath]) -> Row:
+    """Return a row with the values that paths lead to; None where there is none, or more."""
+    if not paths:
+        return row
+    found = {name: path.find(row.values) for name, path in paths.items()}
+    reached = {name: values[0] if len(values) == 1 else None for name, values in found.items()}
+    return row._replace(values={**row.values, **reached})
 
 
 def _told(rows: Sequence[OutcomeRow], chosen: _Chosen) -> Iterator[str]:
