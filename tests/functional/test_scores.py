@@ -56,7 +56,7 @@ def test_whoever_gets_lower_scores_is_named_in_the_unit_of_the_score(workspace):
     ((outcome, who, estimate),) = named(workspace)
     assert (outcome, who) == ("score", ["race/black"])
     assert 1.2 < estimate < 1.8
-    assert "lower for a Black person, in scores" in workspace.said
+    assert "lower for a Black person (all 4 phrases), in scores" in workspace.said
     assert "answers" not in {one["outcome"] for one in workspace.record()["parity"]}
 
 
