@@ -355,7 +355,10 @@ def test_every_sentence_has_one_comparison():
                         estimate=estimate, low=0.0, high=1.0, p=0.01,
                     )  # fmt: skip
                     said = sentence(node, rule_of(outcome.id, against))
-                    if len(re.findall(r"\b(?:more|less|lower|higher)\b", said)) != 1 or "for age" not in said:
+                    if (
+                        len(re.findall(r"\b(?:more|less|lower|higher)\b", said)) != 1
+                        or "for age" not in said
+                    ):
                         wrong.append(said)
     assert not wrong
 
