@@ -16,13 +16,14 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.parity import SCORE
 from fairgate.domain.ports import SILENT, Embedder
+from fairgate.domain.wording import quoted
 from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import References, must_match
 from fairgate.gate.composition import FinishedRun
 from fairgate.gate.gate import GateInput, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, joined
 from fairgate.gate.run_folder import TABLE
-from fairgate.io.outcome_rows import OutcomeTable
+from fairgate.io.outcome_rows import OutcomeTable, cell_text
 from fairgate.policy.parse import ParsedPolicy
 from fairgate.policy.schema import ALL, AnyGate, ParityPolicy, Policy
 from fairgate.policy.yaml_text import YamlDocument
@@ -168,6 +169,10 @@ def _unknown(suites: Mapping[str, TableSuite]) -> list[str]:
     """Say what tables without enough control prompts, or sources, cannot show."""
     notices: dict[str, list[str]] = {}
     for name, suite in suites.items():
+        cells = {cell_text(row.outcome).strip() for row in suite.rows}
+        if len(cells) == 1:
+            why = f"every outcome is {quoted(cells.pop())}, so that nothing could differ"
+            notices.setdefault(why, []).append(name)
         prompts = len({(row.category, row.who) for row in suite.rows if row.is_control})
         if prompts < _FEWEST:
             has = "no control prompts" if not prompts else "only one control prompt"

@@ -260,6 +260,10 @@ BAD = {
         HEAD + "".join(f"s{n},gender,{who},\n" for n in range(12) for who in "ab"),
         "every outcome is empty",
     ),
+    "constant.csv": (
+        HEAD + "".join(f"s{n},gender,{who},7\n" for n in range(12) for who in "ab"),
+        "every outcome is '7', so that nothing can differ",
+    ),
     "unpaired.csv": (
         HEAD + "".join(f"s{n},gender,{'ab'[n % 2]},{n}\n" for n in range(30)),
         "none of 30 sources (column 'source') has rows for two identities",

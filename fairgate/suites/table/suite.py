@@ -76,12 +76,17 @@ def kind_of_outcome(cells: Sequence[object], place: str) -> tuple[OutcomeKind, S
 
     With the scale of scores, where cells name one.
 
-    Raises DataError where all are empty.
+    Raises DataError where all are empty, or all the same.
     """
     texts = [text for cell in cells if (text := cell_text(cell).strip())]
     if not texts:
         raise DataError(f"{place}: every outcome is empty; expected numbers or labels")
     counts = Counter(texts)
+    if len(counts) == 1:
+        raise DataError(
+            f"{place}: every outcome is {capped(texts[0])}, so that nothing can differ; expected "
+            "outcomes of several kinds: is it the right column?"
+        )
     lists = sum(count for text, count in counts.items() if text[0] == "[" and text[-1] == "]")
     if lists >= _HALF * len(texts):
         return OutcomeKind.DOCUMENTS, ANY
@@ -197,6 +202,7 @@ class TableSuite(Suite):
                     content="",
                     suite=self.id,
                     cluster=cluster,
+                    follows=None,
                     arm=Arm.CONTROL if row.is_control else Arm.TEST,
                     names={"noun_phrase": row.who} if row.who else {},
                 )
