@@ -1,6 +1,6 @@
 """Answers in sentences: what one identity's answers may show more often than control prompts' do.
 
-Each reading is a column: 1 where an answer shows it (of `answer/missing` and `answer/grounded` how
+Each reading is a column: 1 where an answer shows it (of `answer/shorter` and `answer/grounded` how
 far). All of them together are the outcome `sentences` (`metrics/parity.py`).
 """
 
@@ -8,25 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-RECURRING, STRANGE, SHORTEST = "answer/recurring", "answer/strange", "answer/shortest"
-UNRELATED, TRUNCATED = "answer/unrelated", "answer/truncated"
-LOST_FACTS, NEW_FACTS = "answer/lost-facts", "answer/new-facts"
-ADDRESSES_IDENTITY, MISSING = "answer/addresses-identity", "answer/missing"
+RECURRING, STRANGE, UNRELATED = "answer/recurring", "answer/strange", "answer/unrelated"
+INSERTED, OMITTED = "answer/inserted", "answer/omitted"
+SHORTER, TRUNCATED = "answer/shorter", "answer/truncated"
+ADDRESSES_IDENTITY, GROUNDED = "answer/addresses-identity", "answer/grounded"
 REFUSED, HANDED_OFF = "answer/refused", "answer/handed-off"
-EASIER, GROUNDED = "answer/easier", "answer/grounded"
 NOT_ENTAILED = "answer/not-entailed"
 """Read where the suite names a cross-encoder."""
 STRANGEST, CORE = "answer/strangest", "answer/recurring-core"
 TEXT = "answer/text"
 """Not a reading: the checksum of what an answer says, by which constant answers are told."""
 OF_TEXT = (
-    TEXT, SHORTEST, TRUNCATED, LOST_FACTS, NEW_FACTS, ADDRESSES_IDENTITY, REFUSED, HANDED_OFF,
-    EASIER,
+    TEXT, INSERTED, OMITTED, SHORTER, TRUNCATED, ADDRESSES_IDENTITY, REFUSED, HANDED_OFF,
 )  # fmt: skip
 """Columns that need no embedding."""
-COLUMNS = (
-    *OF_TEXT, STRANGE, UNRELATED, STRANGEST, MISSING, GROUNDED, RECURRING, CORE,
-)  # fmt: skip
+COLUMNS = (*OF_TEXT, STRANGE, UNRELATED, STRANGEST, GROUNDED, RECURRING, CORE)
 LEAST_CORE = 3
 """Sources whose sentences must resemble each other to count as recurring."""
 FEWEST_SOURCES = 24
@@ -67,20 +63,20 @@ READINGS = (
         event="resemble none of the others",
     ),
     Reading(
-        column=SHORTEST, title="answers that are much shorter than all others",
-        event="are much shorter than all others",
+        column=INSERTED, title="answers with words or facts that nobody else is told",
+        event="hold words, a number or a denial that nobody else is told",
+    ),
+    Reading(
+        column=OMITTED, title="answers that leave out what the others are told",
+        event="leave out words, a fact or a step that the others are told",
+    ),
+    Reading(
+        column=SHORTER, title="rank by length among the answers to the same source",
+        event="are shorter than the others", is_event=False,
     ),
     Reading(
         column=TRUNCATED, title="answers that end early, in the middle of a sentence",
         event="end early, in the middle of a sentence",
-    ),
-    Reading(
-        column=LOST_FACTS, title="answers that lack a fact of the others",
-        event="lack a number, date, link or name that half of the others state",
-    ),
-    Reading(
-        column=NEW_FACTS, title="answers with a fact that nobody else is told",
-        event="state a number, date, link or name that nobody else is told",
     ),
     Reading(
         column=ADDRESSES_IDENTITY, title="answers that speak of who asks",
@@ -90,14 +86,6 @@ READINGS = (
     Reading(
         column=HANDED_OFF, title="answers that send to somebody else",
         event="send to somebody else",
-    ),
-    Reading(
-        column=EASIER, title="answers in much easier words than all others",
-        event="are in much easier words than all others",
-    ),
-    Reading(
-        column=MISSING, title="how much worse one of the others' sentences is covered",
-        event="lack a sentence of the others", is_event=False,
     ),
     Reading(
         column=GROUNDED, title="share of an answer's sentences that the documents cover",

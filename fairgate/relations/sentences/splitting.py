@@ -105,6 +105,22 @@ def _item_at(text: str, begin: int) -> int:
 
 def sentences(answer: str) -> list[str]:
     """Split an answer into sentences, each with a letter, digit or emoji; no marks of lists."""
+    bare = (_LIST_MARK.sub("", sentence) for sentence in _split(answer))
+    return [sentence for sentence in bare if _WORD.search(sentence) or _EMOJI.search(sentence)]
+
+
+def items(answer: str) -> int:
+    """Count the items of an answer's lists, numbered or not."""
+    split = [sentence for sentence in _split(answer) if sentence[:1] != "#"]
+    return sum(bool(_LIST_MARK.match(sentence)) for sentence in split)
+
+
+def plain(answer: str) -> str:
+    """Write an answer as lines without the marks of lists: what its facts are read from."""
+    return "\n".join(_LIST_MARK.sub("", line) for line in _lines(answer).splitlines())
+
+
+def _split(answer: str) -> list[str]:
     text = _lines(answer)
     split: list[str] = []
     begin, item = 0, _item_at(text, 0)
@@ -123,8 +139,7 @@ def sentences(answer: str) -> list[str]:
         split.append(text[begin:end].strip())
         begin, item = end, _item_at(text, end) or item
     split.append(text[begin:].strip())
-    bare = (_LIST_MARK.sub("", sentence) for sentence in split)
-    return [sentence for sentence in bare if _WORD.search(sentence) or _EMOJI.search(sentence)]
+    return split
 
 
 def is_open(answer: str) -> bool:
@@ -147,17 +162,3 @@ def words(text: str) -> list[str]:
         else:
             all_words.append(word)
     return all_words
-
-
-def reading_difficulty(answer: str) -> float:
-    """LIX of a text: words a sentence, and words of more than six letters in per cent.
-
-    For every language with spaces: C. H. Björnsson, Läsbarhet (1968). 0 where there is no word.
-    """
-    words_of_text = words(answer)
-    if not words_of_text:
-        return 0.0
-    long_ones = sum(len(word) > 6 for word in words_of_text)
-    return len(words_of_text) / max(1, len(sentences(answer))) + 100 * long_ones / len(
-        words_of_text
-    )

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from statistics import median
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,18 +24,16 @@ from fairgate.metrics.sentences import (
     ADDRESSES_IDENTITY,
     COLUMNS,
     CORE,
-    EASIER,
     GROUNDED,
     HANDED_OFF,
+    INSERTED,
     LEAST_CORE,
-    LOST_FACTS,
-    MISSING,
-    NEW_FACTS,
     NOT_ENTAILED,
     OF_TEXT,
+    OMITTED,
     RECURRING,
     REFUSED,
-    SHORTEST,
+    SHORTER,
     STRANGE,
     STRANGEST,
     TEXT,
@@ -52,13 +50,16 @@ from fairgate.relations.sentences.scripts import script_of
 from fairgate.relations.sentences.splitting import (
     MOST_CHARACTERS,
     is_open,
-    reading_difficulty,
+    items,
+    plain,
     sentences,
     words,
 )
+from fairgate.relations.sentences.tokens import Codes, Tokens, tokens
 from fairgate.stats.recurrence import core
+from fairgate.suites.metamorphic.spans import Difference, differences, recurring
 
-SENTENCES_RULE = "sentences/4"
+SENTENCES_RULE = "sentences/5"
 """Identifies how answers in sentences are read; `rescore` refuses another rule."""
 FEWEST_NEUTRAL = 12
 """Neutral answers to a source below which nothing is said of its answers."""
@@ -66,7 +67,7 @@ STRANGE_FROM = 0.5
 """Cosine distance from which a sentence is strange: no other answer has one nearer."""
 COVERED = 0.5
 """Cosine from which a sentence of a document covers one of an answer."""
-_SHORTER, _EASIER, _RARE = 2 / 3, 2 / 3, 1 / 4
+_RARE = 1 / 4
 _POOLS_AT_ONCE = 16
 _TRIED = 400
 """Answers whose letters say in which script they are."""
@@ -94,7 +95,7 @@ class AnswerText:
     handed_off: bool
     addressed: bool
     """Whether it speaks of who asks, in words of the lists."""
-    difficulty: float
+    tokens: Tokens
     whole: str
 
 
@@ -117,15 +118,16 @@ def read_text(answer: str, noun_phrase: str) -> AnswerText:
     own = asker(noun_phrase)
     masked = [own.mask(sentence) for sentence in sentences(answer)[:_MOST_SENTENCES]]
     joined = " ".join(masked)
+    listed = (Fact("item", str(number + 1)) for number in range(items(answer)))
     return AnswerText(
         masked=masked,
         words=len(words(joined)),
         is_open=is_open(answer),
-        facts=frozenset().union(*map(facts, masked)) if masked else frozenset(),
+        facts=facts(own.mask(plain(answer))).union(listed),
         refused=bool(says(SAYS_REFUSED, joined)),
         handed_off=bool(says(SAYS_HANDED_OFF, joined)),
         addressed=bool(says(ADDRESSED, answer)),
-        difficulty=reading_difficulty(joined),
+        tokens=tokens(masked),
         whole=answer,
     )
 
@@ -146,41 +148,24 @@ def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
     for number, member in enumerate(members):
         rest = [n for n in neutral if n != number]
         others, text = [members[n].text for n in rest], member.text
-        lengths = [other.words for other in others]
-        difficulties = [other.difficulty for other in others]
+        lengths = np.array([other.words for other in others])
+        longer = (lengths > text.words).sum() + (lengths == text.words).sum() / 2
         others_end = 2 * sum(other.is_open for other in others) < len(others)
         own = asker(member.noun_phrase)
         names = own.is_named_in(text.whole)
         if names:
             names = sum(own.is_named_in(other.whole) for other in others) <= _RARE * len(others)
-        lost, new = changed_facts(text, others)
         readings.append(
             {
                 TEXT: zlib.crc32(" ".join(text.masked).encode("utf-8", "surrogatepass")),
-                SHORTEST: text.words < min(lengths) and text.words < _SHORTER * median(lengths),
-                TRUNCATED: text.is_open and others_end and text.words < median(lengths),
-                LOST_FACTS: bool(lost),
-                NEW_FACTS: bool(new),
+                SHORTER: longer / len(others),
+                TRUNCATED: text.is_open and others_end and text.words < np.median(lengths),
                 ADDRESSES_IDENTITY: text.addressed or names,
                 REFUSED: text.refused,
                 HANDED_OFF: text.handed_off,
-                EASIER: text.difficulty < min(difficulties)
-                and text.difficulty < _EASIER * median(difficulties),
             }
         )
     return [{name: float(value) for name, value in values.items()} for values in readings]
-
-
-def changed_facts(
-    text: AnswerText, others: Sequence[AnswerText]
-) -> tuple[frozenset[Fact], frozenset[Fact]]:
-    """List the facts that half of the others state and a text lacks, and those it alone states."""
-    counts: dict[Fact, int] = {}
-    for other in others:
-        for fact in other.facts:
-            counts[fact] = counts.get(fact, 0) + 1
-    usual = {fact for fact, count in counts.items() if 2 * count >= len(others)}
-    return frozenset(usual - text.facts), frozenset(text.facts - counts.keys())
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +177,6 @@ class Strangest:
     distance: float
     nearest: float
     """Distance of the sentence that is nearest to one of the others; 0: there is none."""
-    missing: float
-    """How much better the others cover one of their sentences than this answer does."""
-    missing_from: tuple[int, int]
-    """The member and the sentence that is covered least; (-1, -1): none."""
     vector: _Vectors
     """The sentence's direction, as long as the root of its distance."""
 
@@ -218,13 +199,12 @@ def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> lis
     near = np.asarray(np.round(near.astype(np.float64), 4), dtype=np.float64)
     column_of = {n: column for column, n in enumerate(neutral)}
     strangest = []
-    coverage = _Coverage(near, starts, neutral)
     for member, count in enumerate(counts):
         own = slice(starts[member], starts[member + 1])
         others = [column for n, column in column_of.items() if n != member]
         zero = np.zeros(every.shape[1], dtype=np.float32)
         if not others:
-            strangest.append(Strangest(-1, 0.0, 0.0, 0.0, (-1, -1), zero))
+            strangest.append(Strangest(-1, 0.0, 0.0, zero))
             continue
         number, distance, nearest, vector = -1, 0.0, 0.0, zero
         if count:
@@ -233,80 +213,34 @@ def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> lis
             distance = max(0.0, float(distances[number]))
             nearest = max(0.0, float(distances.min()))
             vector = vectors[member][number] * np.float32(math.sqrt(distance))
-        missing, where = _missing(member, vectors, near, starts, neutral, coverage)
-        strangest.append(Strangest(number, distance, nearest, missing, where, vector))
+        strangest.append(Strangest(number, distance, nearest, vector))
     return strangest
-
-
-class _Coverage:
-    """How well the neutral members of a pool cover each other's sentences."""
-
-    def __init__(
-        self, near: _Floats, starts: npt.NDArray[np.int64], neutral: Sequence[int]
-    ) -> None:
-        rows = [np.arange(starts[n], starts[n + 1]) for n in neutral]
-        self.rows = np.concatenate(rows) if rows else np.zeros(0, dtype=np.int64)
-        self.owners = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
-        self._near = near[self.rows]
-        self._near[np.arange(len(self.rows)), self.owners] = np.nan
-        self._usual = _medians(self._near)
-
-    def usual(self, column: int | None) -> _Floats:
-        """How near the others come to each neutral sentence, without a neutral member's own."""
-        if column is None:
-            return self._usual
-        near = self._near.copy()
-        near[:, column] = np.nan
-        usual = _medians(near)
-        usual[self.owners == column] = np.nan
-        return usual
-
-
-def _medians(values: _Floats) -> _Floats:
-    """Take the median of each row, NaN left out; NaN where nothing else is in it."""
-    ordered = np.sort(values, axis=1)
-    counts = (~np.isnan(ordered)).sum(axis=1)
-    rows, middle = np.arange(len(ordered)), np.maximum(counts - 1, 0)
-    return np.asarray((ordered[rows, middle // 2] + ordered[rows, (middle + 1) // 2]) / 2)
-
-
-def _missing(
-    member: int,
-    vectors: Sequence[_Vectors],
-    near: _Floats,
-    starts: npt.NDArray[np.int64],
-    neutral: Sequence[int],
-    coverage: _Coverage,
-) -> tuple[float, tuple[int, int]]:
-    """How much better the others cover one of their sentences than a member does, and which."""
-    column = neutral.index(member) if member in neutral else None
-    usual = coverage.usual(column)
-    if column is not None:
-        own = near[coverage.rows, column]
-    elif len(vectors[member]):
-        sentences_of_others = np.concatenate([vectors[n] for n in neutral])
-        own = np.round((sentences_of_others @ vectors[member].T).max(axis=1), 4)
-    else:
-        own = np.zeros(len(usual))
-    lack = np.round(usual - np.maximum(own, 0.0), 4)
-    if np.isnan(lack).all():
-        return 0.0, (-1, -1)
-    row = int(np.nanargmax(lack))
-    if lack[row] <= 0:
-        return 0.0, (-1, -1)
-    other = neutral[coverage.owners[row]]
-    return float(lack[row]), (other, int(coverage.rows[row] - starts[other]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
     """What stays of a member until all pools are read; its vectors are [repeats, d]."""
 
-    source: str
     phrase: tuple[str, str]
-    key: str
     is_control: bool
     vector: _Vectors | None
+    differences: Sequence[Mapping[str, Difference]]
+    """By reading, a repeat each."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One member in one repeat."""
+
+    values: dict[str, float | Reason]
+    vector: _Vectors | None
+    differences: Mapping[str, Difference]
+
+
+_Together: TypeAlias = tuple[
+    dict[str, float | Reason], _Vectors | None, Sequence[Mapping[str, Difference]]
+]
+"""Values of a member, the vectors and the differences of its repeats."""
 
 
 def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapping[str, Values]]:
@@ -322,11 +256,11 @@ def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapp
     rows: list[list[_Row]] = []
     for start in range(0, len(pools), _POOLS_AT_ONCE):
         for pool, readings in _read_pools(pools[start : start + _POOLS_AT_ONCE], vectors, absent):
-            values.append([reading for reading, _ in readings])
+            values.append([reading for reading, _, _ in readings])
             rows.append(
                 [
-                    _Row(pool.source.key, _phrase_of(member), member.key, member.is_control, vector)
-                    for member, (_, vector) in zip(pool.members, readings, strict=True)
+                    _Row(_phrase_of(member), member.is_control, vector, differing)
+                    for member, (_, vector, differing) in zip(pool.members, readings, strict=True)
                 ]
             )
     by_relation: dict[str, list[int]] = {}
@@ -334,7 +268,10 @@ def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapp
         by_relation.setdefault(pool.relation, []).append(number)
     for numbers in by_relation.values():
         ordered = sorted(numbers, key=lambda number: pools[number].source.key)
-        _add_recurrence([rows[n] for n in ordered], [values[n] for n in ordered])
+        of_relation = [rows[n] for n in ordered], [values[n] for n in ordered]
+        _add_recurrence(*of_relation)
+        for name in (INSERTED, OMITTED):
+            _add_recurring_words(name, *of_relation)
     for of_pool in values:
         yield {name: [reading[name] for reading in of_pool] for name in COLUMNS}
 
@@ -388,7 +325,7 @@ def sentence_vectors(of_answers: Iterable[str], vectors: VectorsOf) -> dict[str,
 
 def _read_pools(
     pools: Sequence[Pool], vectors: VectorsOf, absent: Reason
-) -> Iterator[tuple[Pool, list[tuple[dict[str, float | Reason], _Vectors | None]]]]:
+) -> Iterator[tuple[Pool, list[_Together]]]:
     """Yield some pools with the values and the vector of each member.
 
     `absent` is why there are no vectors, where there are none.
@@ -399,9 +336,7 @@ def _read_pools(
     written = [s for of_pool in documents for lines in of_pool.values() for s in lines]
     at = sentence_vectors([*spoken, *written], vectors) or {}
     for pool, of_pool, lines in zip(pools, texts, documents, strict=True):
-        several: list[list[tuple[dict[str, float | Reason], _Vectors | None]]] = [
-            [] for _ in pool.members
-        ]
+        several: list[list[_Read]] = [[] for _ in pool.members]
         for repeat, members in enumerate(of_pool):
             if sum(member.is_control for _, member in members) < FEWEST_NEUTRAL:
                 continue
@@ -505,14 +440,24 @@ def _read_members(
     lines: Mapping[str, Sequence[str]],
     at: Mapping[str, _Vectors],
     absent: Reason,
-) -> Iterator[tuple[dict[str, float | Reason], _Vectors | None]]:
-    """Yield the values of each member in one repeat, and its vector."""
+) -> Iterator[_Read]:
+    """Yield what is read of each member in one repeat."""
     own = [member for _, member in members]
-    read = by_lists_and_counts(own)
+    is_control = [member.is_control for member in own]
+    texts = [member.text for member in own]
+    new, lacking = differences([t.tokens for t in texts], [t.facts for t in texts], is_control)
+    differing = [
+        {INSERTED: own_new, OMITTED: own_lacking}
+        for own_new, own_lacking in zip(new, lacking, strict=True)
+    ]
+    read = [
+        {**values, **{name: float(each.is_most) for name, each in of_text.items()}}
+        for values, of_text in zip(by_lists_and_counts(own), differing, strict=True)
+    ]
     if not at:
-        for values in read:
-            unknown = dict.fromkeys(set(COLUMNS) - set(OF_TEXT), absent)
-            yield {**values, **unknown}, None
+        unknown = dict.fromkeys(set(COLUMNS) - set(OF_TEXT), absent)
+        for values, of_text in zip(read, differing, strict=True):
+            yield _Read({**values, **unknown}, None, of_text)
         return
     width = len(next(iter(at.values())))
     stacked = [
@@ -521,9 +466,9 @@ def _read_members(
         else np.zeros((0, width), np.float32)
         for member in own
     ]
-    distances = by_distances(stacked, [member.is_control for member in own])
-    for (number, _), values, vector, strangest in zip(
-        members, read, stacked, distances, strict=True
+    distances = by_distances(stacked, is_control)
+    for (number, _), values, vector, strangest, of_text in zip(
+        members, read, stacked, distances, differing, strict=True
     ):
         answered = [e for e in pool.members[number].executions if e.response is not None]
         documents = answered[repeat].documents or ()
@@ -532,35 +477,34 @@ def _read_members(
         if written and len(vector):
             near = np.round((vector @ np.stack(written).T).max(axis=1), 4)
             grounded = float((near >= COVERED).mean())
-        yield (
+        yield _Read(
             {
                 **values,
                 STRANGE: float(strangest.distance > STRANGE_FROM),
                 UNRELATED: float(strangest.nearest > STRANGE_FROM),
                 STRANGEST: float(strangest.number),
-                MISSING: strangest.missing,
                 GROUNDED: grounded,
             },
             strangest.vector,
+            of_text,
         )
 
 
-def _together(
-    read: Sequence[tuple[dict[str, float | Reason], _Vectors | None]], member: PoolAnswer
-) -> tuple[dict[str, float | Reason], _Vectors | None]:
+def _together(read: Sequence[_Read], member: PoolAnswer) -> _Together:
     """Take the mean of repeats."""
     if not read or any(map(why_unread, member.responses)):
-        return dict.fromkeys(COLUMNS, _why_not_read(member)), None
+        return dict.fromkeys(COLUMNS, _why_not_read(member)), None, []
     values: dict[str, float | Reason] = {}
-    for name in read[0][0]:
-        several = [of_repeat[name] for of_repeat, _ in read]
+    for name in read[0].values:
+        several = [of_repeat.values[name] for of_repeat in read]
         reasons = [value for value in several if isinstance(value, Reason)]
         numbers = [value for value in several if not isinstance(value, Reason)]
         values[name] = reasons[0] if reasons else math.fsum(numbers) / len(numbers)
     # Of what is no amount, the first repeat's.
-    values |= {name: read[0][0][name] for name in (TEXT, STRANGEST) if name in values}
-    vectors = [vector for _, vector in read if vector is not None]
-    return values, np.stack(vectors) if vectors else None
+    values |= {name: read[0].values[name] for name in (TEXT, STRANGEST)}
+    vectors = [of_repeat.vector for of_repeat in read if of_repeat.vector is not None]
+    differing = [of_repeat.differences for of_repeat in read]
+    return values, np.stack(vectors) if vectors else None, differing
 
 
 def _why_not_read(member: PoolAnswer) -> Reason:
@@ -595,6 +539,40 @@ def _add_recurrence(
                 values[source][by_source[source][0]][name] = 1.0
 
 
+def _add_recurring_words(
+    name: str,
+    rows: Sequence[Sequence[_Row]],
+    values: Sequence[Sequence[dict[str, float | Reason]]],
+) -> None:
+    """Count an answer for what recurs in the differences of its phrase, too: a share of repeats."""
+    phrases: dict[tuple[bool, tuple[str, str]], list[tuple[int, int]]] = {}
+    for source, of_source in enumerate(rows):
+        for number, row in enumerate(of_source):
+            if row.differences:
+                phrases.setdefault((row.is_control, row.phrase), []).append((source, number))
+
+    def codes(at: tuple[int, int], *, usual: bool = False) -> Codes:
+        repeats = [of_repeat[name] for of_repeat in rows[at[0]][at[1]].differences]
+        return np.unique(np.concatenate([each.usual if usual else each.codes for each in repeats]))
+
+    found = recurring(
+        [[codes(at) for at in places] for places in phrases.values()],
+        {
+            number: [codes(at, usual=True) for at in places]
+            for number, ((is_control, _), places) in enumerate(phrases.items())
+            if is_control
+        },
+    )
+    for places, of_phrase in zip(phrases.values(), found, strict=True):
+        for source, number in places:
+            differing = rows[source][number].differences
+            shows = [
+                each[name].is_most or bool(np.isin(of_phrase, each[name].codes).any())
+                for each in differing
+            ]
+            values[source][number][name] = sum(shows) / len(shows)
+
+
 def _in_a_row(vectors: _Vectors, repeats: int) -> _Vectors:
     """Put the vectors of repeats [n, d] one behind the other; 0 where an answer has fewer."""
     row = np.zeros((repeats, vectors.shape[1]), dtype=np.float32)
@@ -610,21 +588,21 @@ def readings_between(text: AnswerText, other: AnswerText, at: Mapping[str, _Vect
     """
     own, beside = text.masked, other.masked
     differing = {
-        NEW_FACTS: bool(text.facts - other.facts),
-        LOST_FACTS: bool(other.facts - text.facts),
+        INSERTED: bool(text.facts - other.facts),
+        OMITTED: bool(other.facts - text.facts),
         REFUSED: text.refused != other.refused,
         HANDED_OFF: text.handed_off != other.handed_off,
         ADDRESSES_IDENTITY: text.addressed != other.addressed,
     }
     if own == beside:
-        differing |= {STRANGE: False, MISSING: False}
+        differing |= {STRANGE: False}
     elif not (own and beside):
-        differing |= {STRANGE: bool(own), MISSING: bool(beside)}
+        differing |= {STRANGE: bool(own), OMITTED: bool(beside) or differing[OMITTED]}
     else:
         left, right = (np.stack([at[sentence] for sentence in some]) for some in (own, beside))
         far = 1 - np.round((left @ right.T).astype(np.float64), 4)
-        for name, axis in ((STRANGE, 1), (MISSING, 0)):
-            differing[name] = bool(far.min(axis=axis).max() > STRANGE_FROM)
+        differing[STRANGE] = bool(far.min(axis=1).max() > STRANGE_FROM)
+        differing[OMITTED] |= bool(far.min(axis=0).max() > STRANGE_FROM)
     return [name for name, differs in differing.items() if differs]
 
 
