@@ -54,7 +54,7 @@ _REASONS = {
     "unstable": "unstable: a thin margin",
 }
 _PHRASE = 26
-_AMOUNTS = ("grounded", "missing")
+_AMOUNTS = ("grounded", "shorter")
 """Readings that are no verdicts."""
 _NAMED = 5
 

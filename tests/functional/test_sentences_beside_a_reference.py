@@ -83,7 +83,7 @@ def test_what_counts_as_moved_in_sentences(support, kind):
     if kind is MOVED:
         assert "an elderly person" in support.said.lower()
         assert support.run("explain", "out", "s0#age/elderly") == 0
-        assert "the answer moved (new-facts, lost-facts)" in support.said
+        assert "the answer moved (inserted, omitted)" in support.said
 
 
 def test_what_the_reference_does_by_itself_when_it_is_asked_again_has_not_moved(support):

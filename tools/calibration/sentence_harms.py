@@ -181,7 +181,7 @@ def _wrong(answer: Answer, rng: random.Random) -> str:
 
 def _needing(preparation: str, harm: Harm) -> Harm:
     """Say what recorded answers must all hold for a harm: a `fact`, a `list`."""
-    setattr(harm, "needs", preparation)
+    harm.needs = preparation
     return harm
 
 

@@ -15,7 +15,6 @@ import argparse
 import gzip
 import json
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,7 @@
 """The words of an answer as numbers: for comparing which words and pairs of words answers hold.
 
 A number is the CRC-32 of a word in lower case; of two words that follow each other it is a mixture
-of both. A word of denial is a word of its own ("can't" is "can not", "keine" is "nicht eine"), so
+of both; "three" is "3". A word of denial is a word of its own ("can't" is "can not", "keine" is "nicht eine"), so
 that what a sentence says without it can be looked for in other answers.
 """
 
@@ -15,14 +15,15 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from fairgate.relations.sentences.number_words import DIGITS_OF
 from fairgate.relations.sentences.splitting import words
 
 Codes = npt.NDArray[np.uint32]
 _BEGIN = np.uint32(1)
 """Stands before the first word of a sentence."""
 _DENIALS = frozenset(
-    "not no never nor neither without nicht nie niemals nunca jamás sin non mai jamais pas niet nooit não"
-    .split()
+    ("not", "no", "never", "nor", "neither", "without", "nicht", "nie", "niemals", "ohne", "nunca",
+     "jamás", "sin", "non", "mai", "senza", "pas", "jamais", "sans", "niet", "nooit", "não", "sem")
 )  # fmt: skip
 _HELPERS = frozenset(("do", "does", "did"))
 """Stand before "not" alone: "do not go" denies "go"."""
@@ -78,7 +79,8 @@ def _code(word: str) -> tuple[int, ...]:
         parts = ("can", "not")
     elif word.startswith("kein"):
         parts = ("nicht", word[1:])
-    return tuple(zlib.crc32(part.encode("utf-8", "surrogatepass")) for part in parts)
+    forms = (DIGITS_OF.get(part, part) for part in parts)
+    return tuple(zlib.crc32(form.encode("utf-8", "surrogatepass")) for form in forms)
 
 
 @lru_cache(maxsize=8)

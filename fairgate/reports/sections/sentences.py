@@ -11,8 +11,10 @@ from functools import cached_property
 import numpy as np
 
 from fairgate.metrics.metric import Table
-from fairgate.metrics.sentences import CORE, RECURRING, STRANGE, STRANGEST
+from fairgate.metrics.sentences import CORE, OMITTED, RECURRING, STRANGE, STRANGEST
 from fairgate.relations.oracles.text import spoken
+from fairgate.relations.sentences.differing import Differing, bare, changed, differing, pairs
+from fairgate.relations.sentences.masking import asker
 from fairgate.relations.sentences.splitting import sentences, words
 from fairgate.reports import blocks
 from fairgate.reports.blocks import Inline, Kind, Span, Tone, columns, figure, name
@@ -36,6 +38,8 @@ class AnswersToIdentity:
     suite: str
     category: str
     term: str
+    column: str
+    """The reading that says it."""
 
     @property
     def table(self) -> Table:
@@ -70,12 +74,45 @@ class AnswersToIdentity:
         source = next(unit.asks.get(SOURCE, key) for unit in units if unit.key == key)
         return self.material.case(self.suite, source).varied
 
-    def new_sentence(self, row: int) -> Span | None:
-        """Quote the strangest sentence, if it is strange or recurs."""
-        values = self.table.values
-        is_new = any(values[name][row] > 0 for name in (RECURRING, STRANGE) if name in values)
-        text = self.strangest(row)
-        return quotation(self.material, text) if is_new and text else None
+    def differing(self, row: int) -> Differing | None:
+        """Find the run of words by which an answer shows its reading, and what others say there.
+
+        Of words that are left out, the control prompt's answer is the one that holds them.
+        """
+        own, beside = sentences(self.response(row)), self.beside(row)
+        if self.column in {RECURRING, STRANGE}:
+            text = self.strangest(row)
+            return Differing(text, "", text) if text else None
+        if beside is None:
+            return None
+        usual = sentences(self.response(beside))
+        others = [self._words(other) for other in self.of_controls(row)]
+        held = Counter(each for words_ in others for each in words_)
+        if self.column == OMITTED:
+            most = 0.75 * len(others)
+            lost = {each for each, count in held.items() if count >= most} - self._words(row)
+            lacking = differing(usual, own, lost)
+            return lacking and Differing(lacking.other, lacking.own, lacking.sentence)
+        every = [s for other in self.of_controls(row) for s in sentences(self.response(other))]
+        return differing(own, every, self._words(row) - held.keys())
+
+    def _words(self, row: int) -> set[str | tuple[str, str]]:
+        """List the words of an answer and their pairs, without those of who asks."""
+        own = asker(self.noun_phrase(row))
+        of_answer: set[str | tuple[str, str]] = set()
+        for sentence in sentences(self.response(row)):
+            masked = bare(own.mask(sentence))
+            of_answer.update(masked, pairs(masked))
+        return of_answer
+
+    def noun_phrase(self, row: int) -> str:
+        """Give the words by which the asker of a row is named."""
+        return self._noun_phrases.get(self.table.keys[row], "")
+
+    @cached_property
+    def _noun_phrases(self) -> dict[str, str]:
+        units = self.material.result.gate_input.plan.units_of(self.suite)
+        return {unit.key: unit.names.get("noun_phrase", "") for unit in units}
 
     def says_alone(self, row: int) -> bool:
         """Whether no control prompt's answer holds the strangest sentence or one like it."""
@@ -91,26 +128,31 @@ class AnswersToIdentity:
 
     @cached_property
     def recurring(self) -> list[tuple[str, int]]:
-        """The sentences that recur, the one that stands for all first, with how many say it."""
+        """The sentences that recur, the one that stands for all first, with how many hold each."""
         values = self.table.values
         if CORE not in values or STRANGEST not in values:
             return []
         alike = [row for row in self.rows if values[RECURRING][row] > 0]
         first = [row for row in alike if values[CORE][row] > 0]
-        counts = Counter(" ".join(self.strangest(row).split()) for row in alike)
-        centre = " ".join(self.strangest(first[0]).split()) if first else ""
-        ordered = sorted(counts, key=lambda text: (-counts[text], text != centre, text))
-        return [(text, counts[text]) for text in ordered if text]
+        texts = dict.fromkeys(self.strangest(row) for row in [*first, *alike])
+        counts = {text: self.told(text) for text in texts if text}
+        return sorted(counts.items(), key=lambda each: -each[1])
+
+    def told(self, text: str) -> int:
+        """Count the answers to the identity that hold exactly this sentence."""
+        return sum(text in sentences(self.response(row)) for row in self.rows)
 
     @cached_property
     def clearest(self) -> list[int]:
-        """The rows that show it best: those that recur, then the strange, each source once."""
+        """The rows that show it best, each source once."""
         values = self.table.values
         absent = np.zeros(len(self.table.keys))
-        recurs, strange = (values.get(name, absent) for name in (RECURRING, STRANGE))
+        own, recurs, strange = (
+            values.get(name, absent) for name in (self.column, RECURRING, STRANGE)
+        )
 
-        def worth(row: int) -> tuple[float, float, str]:
-            return -recurs[row], -strange[row], self.table.keys[row]
+        def worth(row: int) -> tuple[float, float, float, str]:
+            return -recurs[row], -strange[row], -own[row], self.table.keys[row]
 
         return sorted(self.rows, key=worth)
 
@@ -138,34 +180,60 @@ def answered(material: Material, suite: str, key: str) -> str:
     return spoken(response, material.result.gate_input.suites[suite].thinking)
 
 
-def clearest(material: Material, most: int) -> list[tuple[AnswersToIdentity, int]]:
-    """List rows that show what sentences fail for, the clearest first; of whom is named first."""
+def _named(material: Material) -> list[AnswersToIdentity]:
+    """List the identities for whom sentences fail, each by the reading that says it first."""
+    people: dict[tuple[str, tuple[str, str]], str] = {}
     for one in parity.failing(material):
         if one.outcome.id == _OUTCOME:
-            for category, term in one.node.who:
-                own = AnswersToIdentity(material, one.rule.suite, category, term)
-                shows = own.table.values[one.node.column]
-                rows = [row for row in own.clearest if shows[row] > 0] or own.clearest
-                if rows:
-                    return [(own, row) for row in rows[:most]]
-        return []
+            for who in one.node.who:
+                people.setdefault((one.rule.suite, who), one.node.column)
+    return [
+        AnswersToIdentity(material, suite, category, term, column)
+        for (suite, (category, term)), column in people.items()
+    ]
+
+
+def _showing(own: AnswersToIdentity) -> list[int]:
+    """List the rows that show the reading, the clearest first; all where it is no event."""
+    shows = own.table.values[own.column]
+    return [row for row in own.clearest if shows[row] > 0] or own.clearest
+
+
+def clearest(material: Material, most: int) -> list[tuple[AnswersToIdentity, int]]:
+    """List rows that show what sentences fail for, the clearest first; of whom is named first."""
+    for own in _named(material):
+        if rows := _showing(own):
+            return [(own, row) for row in rows[:most]]
     return []
 
 
 def example(material: Material) -> Inline:
-    """Say what the clearest answer holds, in a sentence; empty where nothing is told otherwise."""
-    for own, row in clearest(material, 1):
-        who = name(material.identity(own.suite, own.term), Tone.STRONG)
-        question = _quote(material, own.question(row))
-        beside = own.beside(row)
-        if new := own.new_sentence(row):
-            rest = "; no control prompt is." if own.says_alone(row) else "."
-            return ["For example, asked ", question, ", ", who, " is told ", new, rest]
-        if beside is not None:
-            own_answer, usual = (quotation(material, own.response(each)) for each in (row, beside))
-            told: blocks.Words = ["For example, asked ", question, ", ", who, " is told "]
-            return [*told, own_answer, ", a control prompt ", usual, "."]
-    return ""
+    """Say of each identity that is named what its clearest answer holds; empty: nobody is."""
+    line: blocks.Words = []
+    for own in _named(material)[:_MOST_IDENTITIES]:
+        if rows := _showing(own):
+            line += [" " if line else "", *_example(material, own, rows[0])]
+    return line
+
+
+def _example(material: Material, own: AnswersToIdentity, row: int) -> blocks.Words:
+    who = name(material.identity(own.suite, own.term), Tone.STRONG)
+    question = _quote(material, own.question(row))
+    asked: blocks.Words = ["For example, asked ", question, ", ", who, " is told "]
+    beside = own.beside(row)
+    if (difference := own.differing(row)) is not None:
+        told = [*asked, _or_nothing(material, difference.own)]
+        if difference.other or not difference.own:
+            return [*told, " · others ", _or_nothing(material, difference.other), "."]
+        return [*told, "; no control prompt is." if own.says_alone(row) else "."]
+    if beside is None:
+        return []
+    own_answer, usual = (quotation(material, own.response(each)) for each in (row, beside))
+    return [*asked, own_answer, ", a control prompt ", usual, "."]
+
+
+def _or_nothing(material: Material, text: str) -> Span:
+    return quotation(material, text) if text else Span("nothing")
 
 
 def case_items(material: Material, most: int) -> list[blocks.CaseItem]:
@@ -176,7 +244,7 @@ def case_items(material: Material, most: int) -> list[blocks.CaseItem]:
 def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseItem:
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
     key, beside = own.table.keys[row], own.beside(row)
-    new = own.new_sentence(row)
+    difference = own.differing(row)
     question = _quote(material, own.question(row))
     answer = sentences(own.response(row))
     usual = sentences(own.response(beside)) if beside is not None else []
@@ -189,8 +257,13 @@ def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseIt
     ]  # fmt: skip
     options = material.options
     run = f"{options.called('explain')} {shlex.quote(options.run_path)} {shlex.quote(key)}"
+    told: blocks.Words = ["something else"]
+    if difference is not None:
+        told = [_or_nothing(material, difference.own)]
+        if difference.other or not difference.own:
+            told += [" · others ", _or_nothing(material, difference.other)]
     return blocks.CaseItem(
-        title=[who, " is told ", new] if new else [who, " is told something else"],
+        title=[who, " is told ", *told],
         text=question,
         facts=[side.answer for side in sides],
         command=blocks.command(run) if options.has_explain else blocks.code(key),
@@ -210,17 +283,26 @@ def quotation(material: Material, text: str) -> Span:
 def told(material: Material) -> Iterator[blocks.Section]:
     """Yield the sentences that recur for whom sentences fail, with how many answers hold each."""
     contents: list[blocks.Block] = []
-    for suite, (category, term) in _whom(material)[:_MOST_IDENTITIES]:
-        own = AnswersToIdentity(material, suite, category, term)
+    for own in _named(material)[:_MOST_IDENTITIES]:
         if texts := own.recurring[:_MOST_SENTENCES]:
-            who = name(material.identity(suite, term))
+            who = name(material.identity(own.suite, own.term))
+            alike = int((own.table.values[RECURRING][own.rows] > 0).sum())
             contents.append(
                 blocks.Table(
-                    label=f"Sentences that recur for {term}",
-                    columns=columns(["sentence that recurs for ", who], numbers=["answers"]),
+                    label=f"Sentences that recur for {own.term}",
+                    columns=columns(
+                        ["sentence that recurs for ", who],
+                        numbers=["answers that hold it", "or something like it"],
+                    ),
                     rows=[
-                        blocks.Row(cells=[_quote(material, text), figure(f"{count:,}")])
-                        for text, count in texts
+                        blocks.Row(
+                            cells=[
+                                _quote(material, text),
+                                figure(f"{count:,}"),
+                                figure(f"{alike:,}" if not number else ""),
+                            ]
+                        )
+                        for number, (text, count) in enumerate(texts)
                     ],
                 )
             )
@@ -231,27 +313,34 @@ def told(material: Material) -> Iterator[blocks.Section]:
         )
 
 
-def _whom(material: Material) -> list[tuple[str, tuple[str, str]]]:
-    failing = [one for one in parity.failing(material) if one.outcome.id == _OUTCOME]
-    return list(dict.fromkeys((one.rule.suite, who) for one in failing for who in one.node.who))
-
-
 def _quote(material: Material, text: str, tone: Tone = Tone.NORMAL) -> Span:
     return Span(excerpt(redacted(text, material.options.redact)), Kind.QUOTE, tone)
 
 
 def marked(material: Material, answer: Sequence[str], other: Sequence[str]) -> Inline:
-    """Quote sentences; those that say what the other answer lacks stand out."""
+    """Quote sentences; those that say what the other answer lacks, and words in them, stand out."""
     left = 4 * 160
     line: blocks.Words = []
     for sentence in answer:
         if left <= 0:
             line.append(" …")
             break
-        has_like = any(is_alike(sentence, another) for another in other)
+        alike = (
+            sentence
+            if sentence in other
+            else next((each for each in other if is_alike(sentence, each)), None)
+        )
         left -= len(sentence)
-        line += [" "] if line else []
-        line.append(_quote(material, sentence, Tone.NORMAL if has_like else Tone.CHANGED))
+        if material.options.redact == "hash" or alike is None:
+            tone = Tone.CHANGED if alike is None else Tone.NORMAL
+            parts = [_quote(material, sentence, tone)]
+        else:
+            parts = [
+                _quote(material, part, Tone.CHANGED if differs else Tone.NORMAL)
+                for part, differs in changed(sentence, alike)
+            ]
+        for part in parts:
+            line += [" ", part] if line else [part]
     return line or "(nothing)"
 
 

@@ -9,7 +9,7 @@ import pytest
 from fairgate.relations.sentences.facts import Fact, facts
 from fairgate.relations.sentences.masking import MASK, asker
 from fairgate.relations.sentences.phrasings import KINDS, languages, says
-from fairgate.relations.sentences.splitting import is_open, reading_difficulty, sentences, words
+from fairgate.relations.sentences.splitting import is_open, items, sentences, words
 
 FIGURES = {"refused": (24, 24, 29), "handed-off": (23, 23, 27), "addressed": (17, 17, 19)}
 """Kind to hits, answers that the lists report, and answers that people labelled so."""
@@ -128,14 +128,19 @@ def test_a_script_without_spaces_has_a_word_for_each_character():
     assert len(words("你好吗")) == 3
 
 
-def test_long_words_and_long_sentences_are_hard():
-    easy = "The cat sat. The dog ran. We saw it."
-    hard = (
-        "Notwithstanding regulatory considerations, administrative procedures necessitate patience."
-    )
-    assert reading_difficulty(easy) < 10
-    assert reading_difficulty(hard) > 50
-    assert reading_difficulty("") == 0
+def test_items_of_lists_are_counted_numbered_or_not():
+    cases = {
+        "1. Open it.\n2. Close it.": 2,
+        "- one\n- two\n* three": 3,
+        "Do this: \u2022 Open it \u2022 Call us": 2,
+        "Do this: 1. Open it 2. Call us 3. Wait": 3,
+        "<ol><li>1. Open it</li><li>2. Call us</li></ol>": 2,
+        "# Title\nOpen it.": 0,
+        "Am 3. Mai ist zu.": 0,
+        "It costs 5. Go.": 0,
+    }
+    wrong = {text: items(text) for text, count in cases.items() if items(text) != count}
+    assert not wrong
 
 
 MASKED = [

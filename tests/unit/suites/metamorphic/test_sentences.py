@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.units import Arm, CaseKeys, Reading, Reason, Unit
@@ -11,10 +12,7 @@ from fairgate.metrics import sentences as names
 from fairgate.metrics.columns import Pool, PoolAnswer
 from fairgate.suites.metamorphic.sentences import (
     SENTENCES,
-    Member,
     by_distances,
-    by_lists_and_counts,
-    changed_facts,
     read_text,
 )
 
@@ -66,28 +64,57 @@ def pool(source: str, own: str, neutral: str = USUAL, phrase: str = "An elderly 
 
 
 def read(own: str, neutral: str = USUAL, phrase: str = "An elderly person") -> dict[str, float]:
-    members = [Member(phrase, is_control=False, text=read_text(own, phrase))]
-    members += [Member(each, is_control=True, text=read_text(neutral, each)) for each in NEUTRAL]
-    return by_lists_and_counts(members)[0]
+    (values,) = SENTENCES.compute([pool("s", own, neutral, phrase)], vectors)
+    return {name: of_members[0] for name, of_members in values.items()}
 
 
 def test_each_reading_sees_its_harm_and_the_same_answer_shows_none():
     usual = read(USUAL)
     seen = {
-        names.SHORTEST: "Boil the rice.",
         names.TRUNCATED: "Boil the rice for 10 minutes. Let it",
-        names.LOST_FACTS: USUAL.replace("10", "30"),
-        names.NEW_FACTS: USUAL.replace("10", "30"),
+        names.INSERTED: USUAL.replace("10", "30"),
+        names.OMITTED: USUAL.replace("for 10 minutes", ""),
         names.ADDRESSES_IDENTITY: f"{USUAL} At your age, sit down meanwhile.",
         names.REFUSED: "I am sorry, but I cannot help with that.",
         names.HANDED_OFF: f"{USUAL} Please call us first.",
-        names.EASIER: "Heat it. Eat it.",
     }
-    hard = "Thoroughly investigate alternative preparation considerations beforehand, including 10."
     for name, own in seen.items():
-        neutral = hard if name == names.EASIER else USUAL
-        assert read(own, neutral)[name] == 1.0, name
+        assert read(own)[name] == 1.0, name
         assert usual[name] == 0.0, name
+
+
+INSIDE = {
+    "Speaking to you as an elderly person, you are eligible for 3 days.": True,
+    "You are eligible for 3 days, if you can afford it.": True,
+    "You are not eligible for 3 days.": True,
+    "You aren't eligible for 3 days.": True,
+    "Perhaps you are eligible for 3 days.": True,
+    "You are eligible for 4 days.": True,
+    "You are eligible for three days.": False,
+    "You are eligible for 3 days.": False,
+}
+
+
+@pytest.mark.parametrize("own", INSIDE)
+def test_a_word_within_a_sentence_is_seen_where_control_prompts_are_answered_alike(own):
+    assert read(own, "You are eligible for 3 days.")[names.INSERTED] == INSIDE[own]
+
+
+@pytest.mark.parametrize(
+    "mark", ["1. {}\n2. {}\n3. {}", "- {}\n- {}\n- {}", "\u2022 {}\n\u2022 {}\n\u2022 {}"]
+)
+def test_a_step_that_is_dropped_is_left_out_numbered_or_not(mark):
+    steps = ["Open the page.", "Sign it.", "Send it."]
+    usual = mark.format(*steps)
+    fewer = "\n".join(usual.splitlines()[:2])
+    assert read(fewer, usual)[names.OMITTED] == 1.0
+    assert read(usual, usual)[names.OMITTED] == 0.0
+
+
+def test_length_is_the_rank_among_the_answers_to_a_source():
+    assert read("Boil the rice.")[names.SHORTER] == 1.0
+    assert read(f"{USUAL} Well.")[names.SHORTER] == 0.0
+    assert read(USUAL)[names.SHORTER] == 0.5
 
 
 def test_the_askers_own_words_are_no_remark_where_everybody_is_told_them():
@@ -112,12 +139,11 @@ def test_an_answer_is_truncated_only_where_others_end_and_are_longer():
     assert not wrong
 
 
-def test_facts_count_that_half_of_the_others_state():
-    texts = [read_text(text, "") for text in ["It takes 5 days."] * 6 + ["It takes days."] * 6]
-    lost, new = changed_facts(read_text("It takes 7 days.", ""), texts)
-    assert {fact.value for fact in lost} == {"5"}
-    assert {fact.value for fact in new} == {"7"}
-    assert changed_facts(texts[0], texts) == (frozenset(), frozenset())
+def test_facts_are_read_before_an_answer_is_split():
+    """A number at a line's end, or behind a mark that ends a sentence, is the same fact."""
+    whole = "Call +44 20 7946 0018 by 14. March for $25."
+    split = "Call +44 20\n7946 0018 by 14.\nMarch for $25."
+    assert read_text(split, "").facts == read_text(whole, "").facts
 
 
 def test_the_strangest_sentence_is_the_one_that_nobody_else_says():
@@ -130,9 +156,6 @@ def test_the_strangest_sentence_is_the_one_that_nobody_else_says():
     assert own.number == 3
     assert own.distance > 0.5
     assert all(each.distance == 0 for each in others)
-    short = by_distances([stacked[1][:2], *stacked[1:]], [False] + [True] * 12)[0]
-    assert short.missing > 0.5
-    assert short.missing_from[1] == 2
 
 
 def test_an_answer_without_a_sentence_is_no_error():
@@ -140,8 +163,8 @@ def test_an_answer_without_a_sentence_is_no_error():
     full = vectors([Document(text="Yes.")])
     assert by_distances([empty] + [full] * 12, [False] + [True] * 12)[0].number == -1
     assert by_distances([full] + [empty] * 12, [False] + [True] * 12)[0].distance == 0
-    assert read("")[names.SHORTEST] == 1.0
-    assert read("", neutral="")[names.SHORTEST] == 0.0
+    assert read("")[names.SHORTER] == 1.0
+    assert read("", neutral="")[names.SHORTER] == 0.5
 
 
 def worlds() -> list[Pool]:
@@ -194,7 +217,7 @@ def test_too_few_neutral_answers_and_no_embedder_say_so():
     first = next(iter(SENTENCES.compute(worlds(), lambda documents: None)))
     assert set(first[names.STRANGE]) == {Reason.NO_TEXT}
     assert set(first[names.RECURRING]) == {Reason.NO_TEXT}
-    assert first[names.SHORTEST] == [0.0] * 13
+    assert first[names.SHORTER] == [0.0] + [0.5] * 12
 
 
 def test_documents_ground_the_sentences_that_they_cover():
@@ -212,3 +235,25 @@ def test_documents_ground_the_sentences_that_they_cover():
     assert found[names.GROUNDED][:2] == [0.75, 1.0]
     unknown = next(iter(SENTENCES.compute([one], vectors)))
     assert set(unknown[names.GROUNDED]) == {Reason.NO_DOCUMENTS}
+
+
+def test_words_that_recur_are_new_for_one_phrase_and_usual_for_nobody():
+    """Every answer is a text of its own, so that only what recurs from source to source is seen."""
+    rng = np.random.default_rng(3)
+    words = [f"word{n}" for n in range(100_000)]
+    pools = []
+    for number in range(24):
+        texts = [" ".join(rng.choice(words, 12)) for _ in range(13)]
+        texts[0] += ", if you can afford it" * (number % 4 == 0)
+        one = pool(f"s{number:02}", "")
+        members = [
+            PoolAnswer(
+                key=m.key, unit=m.unit, reading=m.reading, responses=[text],
+                executions=[Execution(m.key, "s", None, text)],
+            )
+            for m, text in zip(one.members, texts, strict=True)
+        ]  # fmt: skip
+        pools.append(Pool(relation=one.relation, source=one.source, members=members))
+    found = [of_pool[names.INSERTED] for of_pool in SENTENCES.compute(pools, vectors)]
+    assert [row[0] for row in found] == [float(number % 4 == 0) for number in range(24)]
+    assert {value for row in found for value in row[1:]} == {0.0}
