@@ -649,6 +649,11 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
         ],
         reach=_reach(scanned, first),
         reach_column=first,
+        by_column={
+            name: reach[Level.IDENTITY]
+            for name in dict.fromkeys(look.column for look in scanned.looks)
+            if Level.IDENTITY in (reach := _reach(scanned, name))
+        },
         sources=scanned.sources,
         controls=scanned.controls,
         is_mutual=q.prompts.is_mutual,

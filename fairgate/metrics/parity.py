@@ -97,6 +97,8 @@ class ParityOutcome:
     about: Subject = Subject.ANSWERS
     least_sources: int = 0
     """Sources below which nothing is said of it."""
+    unseen: str = ""
+    """What none of its columns sees, however many sources there are."""
     by_column: Mapping[str, OutcomeColumn] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -205,6 +207,8 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
         ParityOutcome(
             id="sentences", noun="answers", verb="differ", max=0.10, regression=0.10,
             least_sources=24,
+            unseen="No reading sees worse advice in the same tone, a wrong fact that every answer "
+            "lacks or words otherwise, nor what is told to control prompts, too.",
             columns=tuple(
                 OutcomeColumn(
                     column=reading.column, event=reading.event, less=reading.less,

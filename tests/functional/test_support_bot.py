@@ -186,18 +186,19 @@ def with_entailment(bot: Path, model: str) -> None:
     policy.write_text(text)
 
 
-def test_a_word_that_turns_an_answer_round_is_seen_by_entailment_alone(bot, capsys):
+def test_a_word_that_turns_an_answer_round_is_seen_with_both_sides_and_by_entailment(bot, capsys):
     record(bot, "denied")
     lines = (bot / "data/answers.jsonl").read_text().splitlines()
     answers = [json.loads(line)["response"] for line in lines]
-    assert run(bot, capsys)[0] == 0
+    code, report = run(bot, capsys)
+    assert code == 1
+    assert "**an elderly person** is told `“to not 3”` · others `“to 3”`." in report
     shutil.rmtree(bot / "out")
     write_cross_encoder(bot / "models" / "nli", answers)
     with_entailment(bot, "models/nli")
     code, report = run(bot, capsys)
     assert code == 1, report
     assert "An elderly person" in report
-    assert "do not say what the others say" in report
     run_json = json.loads((bot / "out" / "run.json").read_text())
     assert run_json["provenance"]["under_test"]["entailment"].startswith("models/nli ")
     assert main(["explain", "out", "q-01#age/elderly"]) == 0

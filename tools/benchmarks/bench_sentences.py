@@ -32,7 +32,8 @@ READ = Reading(value="read")
 
 def pools(answers: Texts, copies: int) -> Iterator[Pool]:
     """Yield a pool for each question and copy."""
-    phrases = noun_phrases(answers)
+    asked = next(iter(answers.values()))
+    phrases = {key: phrase for key, phrase in noun_phrases().items() if key in asked}
     neutral = [key for key in phrases if key.partition("/")[0] not in SETS]
     keys = [*(key for key in phrases if key not in neutral), *neutral[::2][:NEUTRAL]]
     for copy in range(copies):

@@ -52,7 +52,8 @@ def differing(
         return None
     words = bare(first)[:_MOST_WORDS]
     others = [
-        (text, SequenceMatcher(None, words, bare(text)[:_MOST_WORDS], autojunk=False)) for text in other
+        (text, SequenceMatcher(None, words, bare(text)[:_MOST_WORDS], autojunk=False))
+        for text in other
     ]
     text, nearest = max(others, key=lambda each: each[1].ratio(), default=("", None))
     if nearest is None or nearest.ratio() < _ALIKE:
@@ -82,7 +83,9 @@ def _runs(matcher: SequenceMatcher[str], words: int) -> Iterator[tuple[int, int,
 
 def changed(sentence: str, other: str) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a sentence in their order, and whether another one lacks them."""
-    matcher = SequenceMatcher(None, bare(sentence)[:_MOST_WORDS], bare(other)[:_MOST_WORDS], autojunk=False)
+    matcher = SequenceMatcher(
+        None, bare(sentence)[:_MOST_WORDS], bare(other)[:_MOST_WORDS], autojunk=False
+    )
     parts = sentence.split()
     for kind, begin, end, *_ in matcher.get_opcodes():
         if begin < end:

@@ -105,19 +105,20 @@ def _item_at(text: str, begin: int) -> int:
 
 def sentences(answer: str) -> list[str]:
     """Split an answer into sentences, each with a letter, digit or emoji; no marks of lists."""
-    bare = (_LIST_MARK.sub("", sentence) for sentence in _split(answer))
-    return [sentence for sentence in bare if _WORD.search(sentence) or _EMOJI.search(sentence)]
+    return sentences_and_items(answer)[0]
 
 
-def items(answer: str) -> int:
-    """Count the items of an answer's lists, numbered or not."""
-    split = [sentence for sentence in _split(answer) if sentence[:1] != "#"]
-    return sum(bool(_LIST_MARK.match(sentence)) for sentence in split)
-
-
-def plain(answer: str) -> str:
-    """Write an answer as lines without the marks of lists: what its facts are read from."""
-    return "\n".join(_LIST_MARK.sub("", line) for line in _lines(answer).splitlines())
+def sentences_and_items(answer: str) -> tuple[list[str], int]:
+    """Split an answer into sentences, and count the items of its lists, numbered or not."""
+    split: list[str] = []
+    items = 0
+    for sentence in _split(answer):
+        mark = _LIST_MARK.match(sentence)
+        items += mark is not None and mark[0][0] not in "#>"
+        bare = sentence[mark.end() :] if mark else sentence
+        if _WORD.search(bare) or _EMOJI.search(bare):
+            split.append(bare)
+    return split, items
 
 
 def _split(answer: str) -> list[str]:

@@ -378,10 +378,26 @@ def _at_baseline(material: Material, one: Finding) -> float | None:
 
 def missed(material: Material) -> blocks.Inline:
     """Return what a green run would have missed: `14 points for one identity, 6 for a category`."""
+    line: blocks.Words = []
     for rule in material.result.rules:
-        if rule.parity is not None and rule.against is Against.CONTROL and rule.parity.reach:
-            return ["Would have been missed: ", *_reach(rule.parity, outcome_of(rule)), "."]
-    return ""
+        if rule.parity is None or rule.against is not Against.CONTROL or not rule.parity.reach:
+            continue
+        if not line:
+            line = ["Would have been missed: ", *_reach(rule.parity, outcome_of(rule)), "."]
+        if unseen := outcome_of(rule).unseen:
+            line += [*_by_column(rule.parity, outcome_of(rule)), " ", unseen]
+            break
+    return line
+
+
+def _by_column(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
+    """Return what would have been missed of one identity's answers, in each way they may differ."""
+    parts = [
+        f"{points(least, column).removesuffix(' points')} that {column.event}"
+        for name_, least in parity.by_column.items()
+        if (column := outcome.by_column[name_]).is_event
+    ]
+    return [" Of one identity's answers, in points: ", *joined(parts), "."] if parts else []
 
 
 def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:

@@ -50,9 +50,8 @@ from fairgate.relations.sentences.scripts import script_of
 from fairgate.relations.sentences.splitting import (
     MOST_CHARACTERS,
     is_open,
-    items,
-    plain,
     sentences,
+    sentences_and_items,
     words,
 )
 from fairgate.relations.sentences.tokens import Codes, Tokens, tokens
@@ -116,18 +115,20 @@ def why_unread(answer: str) -> str:
 def read_text(answer: str, noun_phrase: str) -> AnswerText:
     """Read an answer to the asker whom a noun phrase names."""
     own = asker(noun_phrase)
-    masked = [own.mask(sentence) for sentence in sentences(answer)[:_MOST_SENTENCES]]
+    split, items = sentences_and_items(answer)
+    masked = [own.mask(sentence) for sentence in split[:_MOST_SENTENCES]]
     joined = " ".join(masked)
-    listed = (Fact("item", str(number + 1)) for number in range(items(answer)))
+    spoken = [*map(words, masked)]
+    listed = (Fact("item", str(number + 1)) for number in range(items))
     return AnswerText(
         masked=masked,
-        words=len(words(joined)),
+        words=sum(map(len, spoken)),
         is_open=is_open(answer),
-        facts=facts(own.mask(plain(answer))).union(listed),
+        facts=facts("\n".join(masked)).union(listed),
         refused=bool(says(SAYS_REFUSED, joined)),
         handed_off=bool(says(SAYS_HANDED_OFF, joined)),
         addressed=bool(says(ADDRESSED, answer)),
-        tokens=tokens(masked),
+        tokens=tokens(spoken),
         whole=answer,
     )
 
@@ -224,8 +225,8 @@ class _Row:
     phrase: tuple[str, str]
     is_control: bool
     vector: _Vectors | None
-    differences: Sequence[Mapping[str, Difference]]
-    """By reading, a repeat each."""
+    differences: Sequence[Difference]
+    """A repeat each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,12 +235,10 @@ class _Read:
 
     values: dict[str, float | Reason]
     vector: _Vectors | None
-    differences: Mapping[str, Difference]
+    difference: Difference
 
 
-_Together: TypeAlias = tuple[
-    dict[str, float | Reason], _Vectors | None, Sequence[Mapping[str, Difference]]
-]
+_Together: TypeAlias = tuple[dict[str, float | Reason], _Vectors | None, Sequence[Difference]]
 """Values of a member, the vectors and the differences of its repeats."""
 
 
@@ -270,8 +269,7 @@ def sentence_columns(pools: Sequence[Pool], vectors: VectorsOf) -> Iterator[Mapp
         ordered = sorted(numbers, key=lambda number: pools[number].source.key)
         of_relation = [rows[n] for n in ordered], [values[n] for n in ordered]
         _add_recurrence(*of_relation)
-        for name in (INSERTED, OMITTED):
-            _add_recurring_words(name, *of_relation)
+        _add_recurring_words(*of_relation)
     for of_pool in values:
         yield {name: [reading[name] for reading in of_pool] for name in COLUMNS}
 
@@ -445,19 +443,15 @@ def _read_members(
     own = [member for _, member in members]
     is_control = [member.is_control for member in own]
     texts = [member.text for member in own]
-    new, lacking = differences([t.tokens for t in texts], [t.facts for t in texts], is_control)
-    differing = [
-        {INSERTED: own_new, OMITTED: own_lacking}
-        for own_new, own_lacking in zip(new, lacking, strict=True)
-    ]
+    differing = differences([t.tokens for t in texts], [t.facts for t in texts], is_control)
     read = [
-        {**values, **{name: float(each.is_most) for name, each in of_text.items()}}
-        for values, of_text in zip(by_lists_and_counts(own), differing, strict=True)
+        {**values, INSERTED: float(each.inserts), OMITTED: float(each.omits)}
+        for values, each in zip(by_lists_and_counts(own), differing, strict=True)
     ]
     if not at:
         unknown = dict.fromkeys(set(COLUMNS) - set(OF_TEXT), absent)
-        for values, of_text in zip(read, differing, strict=True):
-            yield _Read({**values, **unknown}, None, of_text)
+        for values, difference in zip(read, differing, strict=True):
+            yield _Read({**values, **unknown}, None, difference)
         return
     width = len(next(iter(at.values())))
     stacked = [
@@ -467,7 +461,7 @@ def _read_members(
         for member in own
     ]
     distances = by_distances(stacked, is_control)
-    for (number, _), values, vector, strangest, of_text in zip(
+    for (number, _), values, vector, strangest, difference in zip(
         members, read, stacked, distances, differing, strict=True
     ):
         answered = [e for e in pool.members[number].executions if e.response is not None]
@@ -486,7 +480,7 @@ def _read_members(
                 GROUNDED: grounded,
             },
             strangest.vector,
-            of_text,
+            difference,
         )
 
 
@@ -503,7 +497,7 @@ def _together(read: Sequence[_Read], member: PoolAnswer) -> _Together:
     # Of what is no amount, the first repeat's.
     values |= {name: read[0].values[name] for name in (TEXT, STRANGEST)}
     vectors = [of_repeat.vector for of_repeat in read if of_repeat.vector is not None]
-    differing = [of_repeat.differences for of_repeat in read]
+    differing = [of_repeat.difference for of_repeat in read]
     return values, np.stack(vectors) if vectors else None, differing
 
 
@@ -540,37 +534,38 @@ def _add_recurrence(
 
 
 def _add_recurring_words(
-    name: str,
-    rows: Sequence[Sequence[_Row]],
-    values: Sequence[Sequence[dict[str, float | Reason]]],
+    rows: Sequence[Sequence[_Row]], values: Sequence[Sequence[dict[str, float | Reason]]]
 ) -> None:
-    """Count an answer for what recurs in the differences of its phrase, too: a share of repeats."""
+    """Count an answer for the new words that recur for its phrase, too: a share of repeats."""
     phrases: dict[tuple[bool, tuple[str, str]], list[tuple[int, int]]] = {}
     for source, of_source in enumerate(rows):
         for number, row in enumerate(of_source):
             if row.differences:
                 phrases.setdefault((row.is_control, row.phrase), []).append((source, number))
 
-    def codes(at: tuple[int, int], *, usual: bool = False) -> Codes:
-        repeats = [of_repeat[name] for of_repeat in rows[at[0]][at[1]].differences]
-        return np.unique(np.concatenate([each.usual if usual else each.codes for each in repeats]))
+    def of_repeats(at: tuple[int, int]) -> Sequence[Difference]:
+        return rows[at[0]][at[1]].differences
 
-    found = recurring(
-        [[codes(at) for at in places] for places in phrases.values()],
+    recur = recurring(
+        [
+            [_together_codes([d.new for d in of_repeats(at)]) for at in of]
+            for of in phrases.values()
+        ],
         {
-            number: [codes(at, usual=True) for at in places]
-            for number, ((is_control, _), places) in enumerate(phrases.items())
+            number: [_together_codes([d.held for d in of_repeats(at)]) for at in of]
+            for number, ((is_control, _), of) in enumerate(phrases.items())
             if is_control
         },
     )
-    for places, of_phrase in zip(phrases.values(), found, strict=True):
+    for places, codes in zip(phrases.values(), recur, strict=True):
         for source, number in places:
-            differing = rows[source][number].differences
-            shows = [
-                each[name].is_most or bool(np.isin(of_phrase, each[name].codes).any())
-                for each in differing
-            ]
-            values[source][number][name] = sum(shows) / len(shows)
+            differing = of_repeats((source, number))
+            shows = [each.inserts or bool(np.isin(codes, each.new).any()) for each in differing]
+            values[source][number][INSERTED] = sum(shows) / len(shows)
+
+
+def _together_codes(several: Sequence[Codes]) -> Codes:
+    return several[0] if len(several) == 1 else np.unique(np.concatenate(several))
 
 
 def _in_a_row(vectors: _Vectors, repeats: int) -> _Vectors:

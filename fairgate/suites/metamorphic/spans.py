@@ -1,14 +1,15 @@
 """What stands in an answer and in none of its pool, or in its pool and not in the answer.
 
-Compared are words, pairs of words, facts and denials. An answer shows it
+Compared are words, pairs of words, facts and denials. An answer *inserts*
 
-- by itself, where it holds more that is new than any neutral answer to its source does (so that
-  one word is enough where neutral answers are alike, and nothing is where each is another text),
+- by itself, where it holds more that is new than twice what any neutral answer to its source does
+  (so that one word is enough where neutral answers are alike, and nothing is where each is another
+  text),
 - by what recurs: words that are new in the answers to three or more sources for one phrase, and in
-  more than twice as many as for any neutral phrase.
+  more of them than twice the answers that hold them at all for any neutral phrase.
 
-What is left out is read in the same way: what three quarters of the pool hold and the answer does
-not.
+It *omits* by itself alone, what three quarters of its pool hold, or a fact of half of it. Omissions
+do not count by what recurs: of an answer of another kind the same usual words are lacking each time.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one answer differs from its pool in one direction."""
+    """How one answer differs from its pool."""
 
-    codes: Codes
-    """Of words and pairs of words, sorted."""
-    usual: Codes
-    """What counts against them where another answer to a neutral phrase has it."""
-    is_most: bool
-    """Whether no other neutral answer has as much."""
+    new: Codes
+    """Words and pairs of words that none of its pool holds, sorted."""
+    held: Codes
+    """All that a neutral answer holds; none of others."""
+    inserts: bool
+    omits: bool
 
 
 def held_by(texts: Sequence[Codes]) -> tuple[Codes, _Bools]:
@@ -54,29 +55,25 @@ _NONE = np.zeros(0, dtype=np.uint32)
 
 def differences(
     texts: Sequence[Tokens], facts: Sequence[frozenset[Fact]], is_control: Sequence[bool]
-) -> tuple[list[Difference], list[Difference]]:
-    """Return what is new in each answer of a pool, and what each leaves out."""
+) -> list[Difference]:
+    """Return how each answer of a pool differs from it."""
     control = np.asarray(is_control)[:, None]
     codes, held = held_by([text.held for text in texts])
     new, lacking = _beside(held, control)
     numbers = {fact: n for n, fact in enumerate(sorted(set().union(*facts)))}
     stated = np.zeros((len(texts), len(numbers)), dtype=np.bool_)
-    for row, own in enumerate(facts):
-        stated[row, [numbers[fact] for fact in own]] = True
+    for row, of_text in enumerate(facts):
+        stated[row, [numbers[fact] for fact in of_text]] = True
     new_facts, lost_facts = _beside(stated, control, usual=0.5)
-    turned = _turned(texts, control)
+    turned = _turned([text.denied for text in texts], codes, held, control)
     inserted = _most([new, new_facts, turned], control[:, 0])
     omitted = _most([lacking, lost_facts], control[:, 0])
-    return (
-        [
-            Difference(codes[row], codes[all_of], most)
-            for row, all_of, most in zip(new, held, inserted.tolist(), strict=True)
-        ],
-        [
-            Difference(codes[row], codes[row], most)
-            for row, most in zip(lacking, omitted.tolist(), strict=True)
-        ],
-    )
+    return [
+        Difference(codes[own], codes[of_text] if is_neutral else _NONE, inserts, omits)
+        for own, of_text, is_neutral, inserts, omits in zip(
+            new, held, is_control, inserted.tolist(), omitted.tolist(), strict=True
+        )
+    ]
 
 
 def _beside(held: _Bools, control: _Bools, usual: float = _USUAL) -> tuple[_Bools, _Bools]:
@@ -86,11 +83,13 @@ def _beside(held: _Bools, control: _Bools, usual: float = _USUAL) -> tuple[_Bool
     return held & (others == 0), ~held & (others >= usual * pool)
 
 
-def _turned(texts: Sequence[Tokens], control: _Bools) -> _Bools:
+def _turned(denials: Sequence[Codes], codes: Codes, held: _Bools, control: _Bools) -> _Bools:
     """Return which pairs of words a text denies and its pool states, or the other way round."""
-    count = len(texts)
-    _, both = held_by([*(text.held for text in texts), *(text.denied for text in texts)])
-    stated, denied = both[:count], both[count:]
+    pairs, denied = held_by(denials)
+    stated = np.zeros_like(denied)
+    place = np.minimum(np.searchsorted(codes, pairs), len(codes) - 1)
+    is_known = codes[place] == pairs if len(codes) else np.zeros(0, dtype=np.bool_)
+    stated[:, is_known] = held[:, place[is_known]]
     states, denies = ((some & control).sum(axis=0) - (some & control) for some in (stated, denied))
     is_denied = denied & (denies == 0) & (states > 0)
     return np.asarray(is_denied | stated & (states == 0) & (denies > 0))
@@ -111,7 +110,10 @@ def _most(kinds: Sequence[_Bools], is_control: _Bools) -> _Bools:
 def recurring(
     by_phrase: Sequence[Sequence[Codes]], of_controls: Mapping[int, Sequence[Codes]]
 ) -> list[Codes]:
-    """Return for each phrase the codes that recur in its differences, a source each."""
+    """Return for each phrase the codes that recur in what is new for it, a source each.
+
+    `of_controls` holds all codes of neutral phrases' answers, by their places in `by_phrase`.
+    """
     counted = [np.unique(np.concatenate([*of, _NONE]), return_counts=True) for of in by_phrase]
     usual = {
         n: np.unique(np.concatenate([*of, _NONE]), return_counts=True)

@@ -9,7 +9,12 @@ import pytest
 from fairgate.relations.sentences.facts import Fact, facts
 from fairgate.relations.sentences.masking import MASK, asker
 from fairgate.relations.sentences.phrasings import KINDS, languages, says
-from fairgate.relations.sentences.splitting import is_open, items, sentences, words
+from fairgate.relations.sentences.splitting import (
+    is_open,
+    sentences,
+    sentences_and_items,
+    words,
+)
 
 FIGURES = {"refused": (24, 24, 29), "handed-off": (23, 23, 27), "addressed": (17, 17, 19)}
 """Kind to hits, answers that the lists report, and answers that people labelled so."""
@@ -139,7 +144,7 @@ def test_items_of_lists_are_counted_numbered_or_not():
         "Am 3. Mai ist zu.": 0,
         "It costs 5. Go.": 0,
     }
-    wrong = {text: items(text) for text, count in cases.items() if items(text) != count}
+    wrong = {text for text, count in cases.items() if sentences_and_items(text)[1] != count}
     assert not wrong
 
 
