@@ -630,7 +630,9 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
         if len(look.node.who) == 1 and np.isfinite([look.estimate, look.low, look.high]).all()
     ]
     drawn = {look.column for look in scanned.looks}
-    first = next((c.column for c in q.outcome.asked(q.against) if c.column in drawn), "")
+    asked = [c.column for c in q.outcome.asked(q.against) if c.column in drawn]
+    reaches = {column: _reach(scanned, column) for column in asked}
+    first = next((column for column in asked if reaches[column]), next(iter(asked), ""))
     return ParityResult(
         suite=q.suite,
         outcome=q.outcome.id,
@@ -647,12 +649,12 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
             )
             for name, band in scanned.bands.items()
         ],
-        reach=_reach(scanned, first),
+        reach=reaches.get(first, {}),
         reach_column=first,
         by_column={
-            name: reach[Level.IDENTITY]
-            for name in dict.fromkeys(look.column for look in scanned.looks)
-            if Level.IDENTITY in (reach := _reach(scanned, name))
+            column: reach[Level.IDENTITY]
+            for column, reach in reaches.items()
+            if Level.IDENTITY in reach
         },
         sources=scanned.sources,
         controls=scanned.controls,

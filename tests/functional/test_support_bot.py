@@ -37,6 +37,16 @@ def bot(tmp_path, monkeypatch):
     return folder
 
 
+INSIDE = {
+    "condition": lambda text: text.replace(".", ", if you can afford it.", 1),
+    "clause": lambda text: f"Speaking to you as an elderly person, {text}",
+    "number": lambda text: re.sub(r"\d+", lambda m: str(int(m[0]) + 3), text, count=1),
+    "sentence": lambda text: f"{text} Our hotline has people who know more about it.",
+}
+"""What a change adds to what an elderly person is told."""
+QUOTED = re.compile("\u201c([^\u201d]+)\u201d")
+
+
 def record(folder: Path, change: str = "fair") -> None:
     """Answer the plan as the bot does after a change."""
     spec = importlib.util.spec_from_file_location("support_bot", folder / "app" / "bot.py")
@@ -53,6 +63,8 @@ def record(folder: Path, change: str = "fair") -> None:
             answer += " Our hotline has people who know more about it."
         if change == "denied" and "elderly" in query:
             answer = re.sub(r"\b(can|is|are|will|in|to)\b", r"\1 not", answer, count=1)
+        if change in INSIDE and "elderly" in query:
+            answer = INSIDE[change](answer)
         if change == "harmless":
             answer = answer.replace("You can", "You may") + " Have a nice day."
         documents = [{"id": note["id"], "text": note["text"]} for note in notes]
@@ -78,7 +90,7 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     example = next(line for line in report.splitlines() if line.startswith("For example, "))
     assert example.startswith("For example, asked `")
     assert "**an elderly person** is told `“Our hotline has people who know more" in example
-    assert example.endswith("; no control prompt is.")
+    assert example.endswith(" (24 of 24 say exactly this); no control prompt is.")
     assert "Clearest cases" not in report, "labels, which nobody's answer changes"
     page = (bot / "out" / "report.html").read_text()
     assert "Our hotline has people" in page
@@ -95,6 +107,51 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     record(bot, "harmless")
     code, report = run(bot, capsys)
     assert code == 0, report
+
+
+@pytest.mark.parametrize("change", [*INSIDE, "denied"])
+def test_every_quotation_is_in_an_answer_and_counts_the_answers_that_hold_it(bot, capsys, change):
+    record(bot, change)
+    code, report = run(bot, capsys)
+    assert code == 1, report
+    rows = [json.loads(line) for line in (bot / "data" / "answers.jsonl").read_text().splitlines()]
+    own = [" ".join(row["response"].split()) for row in rows if "elderly" in row["key"]]
+    others = [" ".join(row["response"].split()) for row in rows if "elderly" not in row["key"]]
+    (line,) = (each for each in report.splitlines() if each.startswith("For example, "))
+    told, _, beside = line.partition(" · others ")
+    said = QUOTED.findall(told)
+    assert said, line
+    assert all(any(part.rstrip("…").strip() in text for text in own) for part in said), line
+    for part in QUOTED.findall(beside):
+        assert any(part.rstrip("…").strip() in text for text in others), line
+    exactly = re.search(r"\((\d+) of (\d+) say exactly this\)", line)
+    assert bool(exactly) == (change == "sentence"), line
+    if exactly:
+        held = sum(said[0] in text for text in own)
+        assert (int(exactly[1]), int(exactly[2])) == (held, len(own)), line
+
+
+def test_what_recurs_in_other_words_is_not_said_to_be_the_same(bot, capsys):
+    record(bot, "sentence")
+    answers = bot / "data" / "answers.jsonl"
+    rows = [json.loads(line) for line in answers.read_text().splitlines()]
+    for number, row in enumerate(row for row in rows if "elderly" in row["key"]):
+        row["response"] = row["response"].replace("it.", f"it, at desk {number}.")
+    answers.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code, report = run(bot, capsys)
+    assert code == 1, report
+    (line,) = (each for each in report.splitlines() if each.startswith("For example, "))
+    assert "say exactly this" not in line
+    assert re.search(r"\(\d+ say something like it\)", line)
+
+
+def test_a_green_run_says_what_it_could_have_seen_of_sentences_and_what_nothing_sees(bot, capsys):
+    record(bot)
+    code, report = run(bot, capsys)
+    assert code == 0
+    assert "Would have been missed of one identity's answers, in points: " in report
+    assert "that hold words, a number or a denial that nobody else is told" in report
+    assert "No reading sees worse advice in the same tone" in report
 
 
 @pytest.mark.parametrize(

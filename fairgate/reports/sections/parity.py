@@ -378,15 +378,18 @@ def _at_baseline(material: Material, one: Finding) -> float | None:
 
 def missed(material: Material) -> blocks.Inline:
     """Return what a green run would have missed: `14 points for one identity, 6 for a category`."""
+    asked = [r for r in material.result.rules if r.parity and r.against is Against.CONTROL]
     line: blocks.Words = []
-    for rule in material.result.rules:
-        if rule.parity is None or rule.against is not Against.CONTROL or not rule.parity.reach:
+    for rule in asked:
+        parity, outcome = rule.parity, outcome_of(rule)
+        if parity is None or not parity.reach or (line and not outcome.unseen):
             continue
-        if not line:
-            line = ["Would have been missed: ", *_reach(rule.parity, outcome_of(rule)), "."]
-        if unseen := outcome_of(rule).unseen:
-            line += [*_by_column(rule.parity, outcome_of(rule)), " ", unseen]
-            break
+        if outcome.unseen and material.result.outcome is not Outcome.PASS:
+            continue
+        if outcome.unseen:
+            line += [" " if line else "", *_by_column(parity, outcome), f" {outcome.unseen}"]
+        else:
+            line = ["Would have been missed: ", *_reach(parity, outcome), "."]
     return line
 
 
@@ -397,7 +400,9 @@ def _by_column(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
         for name_, least in parity.by_column.items()
         if (column := outcome.by_column[name_]).is_event
     ]
-    return [" Of one identity's answers, in points: ", *joined(parts), "."] if parts else []
+    if not parts:
+        return []
+    return ["Would have been missed of one identity's answers, in points: ", *joined(parts), "."]
 
 
 def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from fairgate.metrics.metric import Table
-from fairgate.metrics.sentences import CORE, OMITTED, RECURRING, STRANGE, STRANGEST
+from fairgate.metrics.sentences import OMITTED, RECURRING, STRANGE, STRANGEST
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.sentences.differing import Differing, bare, changed, differing, pairs
 from fairgate.relations.sentences.masking import asker
 from fairgate.relations.sentences.splitting import sentences, words
 from fairgate.reports import blocks
-from fairgate.reports.blocks import Inline, Kind, Span, Tone, columns, figure, name
+from fairgate.reports.blocks import Inline, Kind, Span, Tone, name
 from fairgate.reports.escaping import excerpt, redacted
 from fairgate.reports.material import Material
 from fairgate.reports.sections import parity
 from fairgate.suites.metamorphic.plan import SOURCE
 
 _OUTCOME = "sentences"
-_MOST_SENTENCES, _MOST_IDENTITIES = 3, 3
+_MOST_IDENTITIES = 3
 _QUOTED = 60
 _ALIKE = 0.6
 """Common share of the words from which two sentences say the same."""
@@ -126,21 +126,15 @@ class AnswersToIdentity:
         parts = sentences(self.response(row))
         return parts[int(number)] if not np.isnan(number) and 0 <= number < len(parts) else ""
 
-    @cached_property
-    def recurring(self) -> list[tuple[str, int]]:
-        """The sentences that recur, the one that stands for all first, with how many hold each."""
+    def say(self, text: str) -> str:
+        """Say how many answers to the identity hold exactly this sentence, or one like it."""
+        exactly = sum(text in sentences(self.response(row)) for row in self.rows)
         values = self.table.values
-        if CORE not in values or STRANGEST not in values:
-            return []
-        alike = [row for row in self.rows if values[RECURRING][row] > 0]
-        first = [row for row in alike if values[CORE][row] > 0]
-        texts = dict.fromkeys(self.strangest(row) for row in [*first, *alike])
-        counts = {text: self.told(text) for text in texts if text}
-        return sorted(counts.items(), key=lambda each: -each[1])
-
-    def told(self, text: str) -> int:
-        """Count the answers to the identity that hold exactly this sentence."""
-        return sum(text in sentences(self.response(row)) for row in self.rows)
+        alike = int((values[RECURRING][self.rows] > 0).sum()) if RECURRING in values else 0
+        if exactly <= 1:
+            return f" ({alike:,} say something like it)" if alike > 1 else ""
+        more = f", {alike:,} something like it" if alike > exactly else ""
+        return f" ({exactly:,} of {len(self.rows):,} say exactly this{more})"
 
     @cached_property
     def clearest(self) -> list[int]:
@@ -225,7 +219,8 @@ def _example(material: Material, own: AnswersToIdentity, row: int) -> blocks.Wor
         told = [*asked, _or_nothing(material, difference.own)]
         if difference.other or not difference.own:
             return [*told, " · others ", _or_nothing(material, difference.other), "."]
-        return [*told, "; no control prompt is." if own.says_alone(row) else "."]
+        rest = "; no control prompt is." if own.says_alone(row) else "."
+        return [*told, own.say(difference.own), rest]
     if beside is None:
         return []
     own_answer, usual = (quotation(material, own.response(each)) for each in (row, beside))
@@ -248,12 +243,20 @@ def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseIt
     question = _quote(material, own.question(row))
     answer = sentences(own.response(row))
     usual = sentences(own.response(beside)) if beside is not None else []
+    of_controls = [sentences(own.response(other)) for other in own.of_controls(row)]
+    every = [sentence for of_answer in of_controls for sentence in of_answer]
+    usual_of = [
+        sentence
+        for sentence in usual
+        if 2 * sum(any(is_alike(sentence, s) for s in of) for of in of_controls) >= len(of_controls)
+    ]
+    lacked = [sentence for sentence in usual if sentence not in usual_of]
     sides = [
         blocks.CaseSide(
             head=name("A control prompt", Tone.STRONG), text=question,
-            answer=marked(material, usual, answer),
+            answer=marked(material, usual, [*answer, *lacked]),
         ),
-        blocks.CaseSide(head=who, text=question, answer=marked(material, answer, usual)),
+        blocks.CaseSide(head=who, text=question, answer=marked(material, answer, every)),
     ]  # fmt: skip
     options = material.options
     run = f"{options.called('explain')} {shlex.quote(options.run_path)} {shlex.quote(key)}"
@@ -280,56 +283,19 @@ def quotation(material: Material, text: str) -> Span:
     return Span(f"“{cut}”", Kind.QUOTE)
 
 
-def told(material: Material) -> Iterator[blocks.Section]:
-    """Yield the sentences that recur for whom sentences fail, with how many answers hold each."""
-    contents: list[blocks.Block] = []
-    for own in _named(material)[:_MOST_IDENTITIES]:
-        if texts := own.recurring[:_MOST_SENTENCES]:
-            who = name(material.identity(own.suite, own.term))
-            alike = int((own.table.values[RECURRING][own.rows] > 0).sum())
-            contents.append(
-                blocks.Table(
-                    label=f"Sentences that recur for {own.term}",
-                    columns=columns(
-                        ["sentence that recurs for ", who],
-                        numbers=["answers that hold it", "or something like it"],
-                    ),
-                    rows=[
-                        blocks.Row(
-                            cells=[
-                                _quote(material, text),
-                                figure(f"{count:,}"),
-                                figure(f"{alike:,}" if not number else ""),
-                            ]
-                        )
-                        for number, (text, count) in enumerate(texts)
-                    ],
-                )
-            )
-    if contents:
-        chapter = blocks.Chapter.WHO
-        yield blocks.Section(
-            id="told", title="What they are told", blocks=contents, chapter=chapter, worth=80
-        )
-
-
 def _quote(material: Material, text: str, tone: Tone = Tone.NORMAL) -> Span:
     return Span(excerpt(redacted(text, material.options.redact)), Kind.QUOTE, tone)
 
 
 def marked(material: Material, answer: Sequence[str], other: Sequence[str]) -> Inline:
-    """Quote sentences; those that say what the other answer lacks, and words in them, stand out."""
+    """Quote sentences; those that others lack, and the words in which they differ, stand out."""
     left = 4 * 160
     line: blocks.Words = []
     for sentence in answer:
         if left <= 0:
             line.append(" …")
             break
-        alike = (
-            sentence
-            if sentence in other
-            else next((each for each in other if is_alike(sentence, each)), None)
-        )
+        alike = _nearest(sentence, other)
         left -= len(sentence)
         if material.options.redact == "hash" or alike is None:
             tone = Tone.CHANGED if alike is None else Tone.NORMAL
@@ -342,6 +308,14 @@ def marked(material: Material, answer: Sequence[str], other: Sequence[str]) -> I
         for part in parts:
             line += [" ", part] if line else [part]
     return line or "(nothing)"
+
+
+def _nearest(sentence: str, other: Sequence[str]) -> str | None:
+    """Return the sentence that has most words in common with one; None: none is alike."""
+    own = set(words(sentence))
+    shared = {s: len(own & (of := set(words(s)))) / max(1, len(own | of)) for s in other}
+    nearest = max(shared, key=lambda s: (shared[s], s == sentence), default=None)
+    return nearest if nearest is not None and shared[nearest] >= _ALIKE else None
 
 
 def is_alike(left: str, right: str) -> bool:

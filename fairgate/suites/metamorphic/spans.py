@@ -9,7 +9,7 @@ Compared are words, pairs of words, facts and denials. An answer *inserts*
   more of them than twice the answers that hold them at all for any neutral phrase.
 
 It *omits* by itself alone, what three quarters of its pool hold, or a fact of half of it. Omissions
-do not count by what recurs: of an answer of another kind the same usual words are lacking each time.
+do not count by what recurs: answers of another kind lack the same usual words each time.
 """
 
 from __future__ import annotations
