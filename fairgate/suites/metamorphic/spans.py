@@ -5,8 +5,9 @@ Compared are words, pairs of words, facts and denials. An answer *inserts*
 - by itself, where it holds more that is new than twice what any neutral answer to its source does
   (so that one word is enough where neutral answers are alike, and nothing is where each is another
   text),
-- by what recurs: words that are new in the answers to three or more sources for one phrase, and in
-  more of them than twice the answers that hold them at all for any neutral phrase.
+- by what recurs: words that are new in the answers to 15 % of the sources (three or more) for one
+  phrase, and in more of them than all answers together, to whatever source, that hold them for
+  neutral phrases.
 
 It *omits* by itself alone, what three quarters of its pool hold, or a fact of half of it. Omissions
 do not count by what recurs: answers of another kind lack the same usual words each time.
@@ -14,6 +15,7 @@ do not count by what recurs: answers of another kind lack the same usual words e
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -24,7 +26,7 @@ from fairgate.relations.sentences.facts import Fact
 from fairgate.relations.sentences.tokens import Codes, Tokens
 
 _USUAL = 0.75
-_LEAST, _TIMES = 3, 2
+_LEAST, _LEAST_SHARE, _TIMES = 3, 0.15, 2
 _Bools = npt.NDArray[np.bool_]
 _Counts = npt.NDArray[np.int64]
 
@@ -115,28 +117,21 @@ def recurring(
     `of_controls` holds all codes of neutral phrases' answers, by their places in `by_phrase`.
     """
     counted = [np.unique(np.concatenate([*of, _NONE]), return_counts=True) for of in by_phrase]
-    usual = {
-        n: np.unique(np.concatenate([*of, _NONE]), return_counts=True)
-        for n, of in of_controls.items()
-    }
-    codes = np.concatenate([_NONE, *(each for each, _ in usual.values())])
-    counts = np.concatenate([np.zeros(0, np.int64), *(each for _, each in usual.values())])
-    owners = np.repeat([*usual], [len(each) for each, _ in usual.values()])
-    order = np.lexsort((-counts, codes))
-    codes, counts, owners = codes[order], counts[order], owners[order]
-    is_first = np.ones(len(codes), dtype=np.bool_)
-    is_first[1:] = codes[1:] != codes[:-1]
-    firsts = np.flatnonzero(is_first)
-    seconds = np.zeros(len(firsts), dtype=np.int64)
-    has_second = np.flatnonzero(np.diff(np.append(firsts, len(codes))) > 1)
-    seconds[has_second] = counts[firsts[has_second] + 1]
-    known, largest, owner = codes[firsts], counts[firsts], owners[firsts]
+    every = [code for of in of_controls.values() for code in of]
+    known, total = np.unique(np.concatenate([*every, _NONE]), return_counts=True)
+
+    def times_of(codes: Codes, among: Codes, counts: _Counts) -> _Counts:
+        place = np.minimum(np.searchsorted(among, codes), max(len(among) - 1, 0))
+        if not len(among):
+            return np.zeros(len(codes), dtype=np.int64)
+        return np.where(among[place] == codes, counts[place], 0)
+
     found = []
-    for phrase, (own, times) in enumerate(counted):
-        place = np.minimum(np.searchsorted(known, own), max(len(known) - 1, 0))
-        most = np.zeros(len(own), dtype=np.int64)
-        if len(known):
-            of_others = np.where(owner[place] == phrase, seconds[place], largest[place])
-            most = np.where(known[place] == own, of_others, 0)
-        found.append(own[(times >= _LEAST) & (times > _TIMES * most)])
+    for phrase, (codes, times) in enumerate(counted):
+        held = times_of(codes, known, total)
+        if phrase in of_controls:
+            own = np.unique(np.concatenate([*of_controls[phrase], _NONE]), return_counts=True)
+            held = held - times_of(codes, *own)
+        least = max(_LEAST, math.ceil(_LEAST_SHARE * len(by_phrase[phrase])))
+        found.append(codes[(times >= least) & (times > held)])
     return found
