@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import duration, harmless
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy, narrowed
 from fairgate.io.git import writable
+from fairgate.terminal.document import echo_json
 from fairgate.terminal.options import (
     EXISTING_FILE,
     EXISTING_FOLDER,
@@ -21,6 +23,7 @@ from fairgate.terminal.options import (
     POLICY_FILE,
     allow_python,
     format_option,
+    json_option,
     place_options,
     refuse_machine_options,
     runtime_of,
@@ -114,6 +117,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
 
 @click.command(short_help="Validate a policy.")
 @click.argument("files", type=POLICY_FILE, nargs=-1, required=True, metavar="POLICY...")
+@json_option
 @place_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate each POLICY and show what would run and what it costs; loads no model.
@@ -123,18 +127,58 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
     """
     from fairgate.gate.examine import examine
 
-    runtime = runtime_of(options)
+    runtime, checked = runtime_of(options), []
     for file in files:
         loaded, notes = examine(file, runtime)
-        click.echo("\n".join([_checked(loaded, runtime.today), *(f"  {note}" for note in notes)]))
+        if options["shape"] == "json":
+            checked.append(_record(loaded, runtime.today, notes))
+        else:
+            lines = [_checked(loaded, runtime.today), *(f"  {note}" for note in notes)]
+            click.echo("\n".join(lines))
+    if options["shape"] == "json":
+        echo_json(checked)
     return ExitCode.PASS
+
+
+def _record(loaded: LoadedPolicy, today: dt.date | None, notes: Sequence[str]) -> dict[str, Any]:
+    """Return what a run of a valid policy would be, for programs."""
+    from fairgate.gate.rules import expand_rules, parity_rules
+
+    plan = loaded.plan
+    return {
+        "path": loaded.parsed.path,
+        "policy": loaded.policy.name,
+        "suites": [
+            {"suite": name, "cases": len(plan.cases_of(name)), "pairs": len(plan.units_of(name))}
+            for name in loaded.suites
+        ],
+        "rules": [
+            *(rule.name for rule in parity_rules(loaded.policy, loaded.suites)),
+            *(rule.metric.id for rule in expand_rules(loaded.policy, plan)),
+        ],
+        "rejected": [
+            {"case": item.key, "suite": item.suite, "kind": item.kind, "reason": item.reason}
+            for item in plan.rejected
+        ],
+        "notes": [*_notices(loaded, today), *notes],
+    }
+
+
+def _notices(loaded: LoadedPolicy, today: dt.date | None) -> Iterator[str]:
+    from fairgate.gate.rules import idle_notices, sampled_notices
+    from fairgate.gate.waivers import ended_notices
+    from fairgate.systems.catalogue import kind_of
+
+    yield from idle_notices(loaded.policy)
+    can = kind_of(loaded.policy.system).capabilities()
+    yield from sampled_notices(loaded.policy, can.temperature)
+    yield from ended_notices(loaded.policy, today)
 
 
 def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
     from fairgate.domain.cases import TestPlan
     from fairgate.gate.attribution import most_pairs, most_questions
-    from fairgate.gate.rules import expand_rules, idle_notices, parity_rules, sampled_notices
-    from fairgate.gate.waivers import ended_notices
+    from fairgate.gate.rules import expand_rules, parity_rules
     from fairgate.systems.catalogue import kind_of
 
     plan, policy = loaded.plan, loaded.policy
@@ -183,9 +227,7 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
         lines.append(f"  {len(questions)} questions about parity of {', '.join(outcomes)}")
     if rules:
         lines.append(f"  {len(rules)} bounds of metrics")
-    lines += [f"  {notice}" for notice in idle_notices(policy)]
-    lines += [f"  {notice}" for notice in sampled_notices(policy, can.temperature)]
-    lines += [f"  {notice}" for notice in ended_notices(policy, today)]
+    lines += [f"  {notice}" for notice in _notices(loaded, today)]
     return "\n".join(lines)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -27,13 +27,16 @@ from fairgate.relations.oracles.text import spoken
 from fairgate.relations.sentences.facts import facts
 from fairgate.relations.sentences.phrasings import KINDS, says
 from fairgate.relations.sentences.splitting import sentences
+from fairgate.reports.escaping import redacted
 from fairgate.suites.readings import Readings
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
+from fairgate.terminal.document import echo_json
 from fairgate.terminal.options import (
     POLICY_FILE,
     allow_python,
     called,
+    json_option,
     runtime_of,
     runtime_options,
 )
@@ -49,6 +52,7 @@ _TOGETHER = 64
 
 @click.command(short_help="Ask a policy's system three questions.")
 @click.argument("policy", type=POLICY_FILE)
+@json_option
 @allow_python
 @runtime_options
 def doctor(policy: Path, **options: Any) -> int:
@@ -60,12 +64,34 @@ def doctor(policy: Path, **options: Any) -> int:
     judged. A model that runs here is asked 64 more, for its pace.
     """
     runtime = runtime_of(options)
-    click.echo("\n".join(_tried_out(load_policy(policy, runtime), runtime)))
+    tried = _try_out(load_policy(policy, runtime), runtime)
+    if options["shape"] == "json":
+        echo_json(_record(tried))
+    else:
+        click.echo("\n".join(_lines(tried)))
     return ExitCode.PASS
 
 
-def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
-    """Ask three cases of a policy's first suite, past the store; yield what a run would be like.
+class _Tried(NamedTuple):
+    """What three questions showed of a policy's system."""
+
+    loaded: LoadedPolicy
+    answers: Sequence[tuple[Case, Execution | None, float]]
+    """Each with the seconds that it took."""
+    measured: Mapping[str, str]
+    """What a run can measure: `yes`, or why not."""
+    memory: Sequence[str]
+    notes: Sequence[str]
+    questions: int
+    characters: int
+    attribution: int
+    """Most questions that attribution may add."""
+    pace: Sequence[str]
+    """How long a run takes and what it costs, as far as that is known."""
+
+
+def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
+    """Ask three cases of a policy's first suite, past the store.
 
     Raises what a run would raise where the system cannot be asked.
     """
@@ -89,16 +115,6 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         if sample:  # a model here answers many questions together, in much less time than each
             system.execute(sample, SILENT)
         together = time.monotonic() - started
-    for case, execution, seconds in tried:
-        yield f"{harmless(case.key)} ({seconds:.2f} s)"
-        yield f"  asked    {_short(case.conversation)}"
-        yield from _answer(loaded, case, execution)
-    yield "What a run can measure:"
-    for name, answer in _measured(can, [execution for _, execution, _ in tried]):
-        yield f"  {name}: {answer}"
-    yield from memory
-    for notice in (*kind.notices(), *composition.notices):
-        yield f"  note: {harmless(notice)}"
     prompts = {
         render_prompt(
             DEFAULT_TEMPLATE, instruction=case.instruction, text=case.text or case.query,
@@ -106,15 +122,12 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
         )
         for case in loaded.plan.cases
     }  # fmt: skip
-    amount = f"{len(prompts):,} questions of {sum(map(len, prompts)):,} characters in all"
-    most = _most_for_attribution(loaded, can)
-    more = f"; attribution asks at most {most:,} more once answers are known" * bool(most)
-    yield f"A run asks {amount}, without documents{more}."
+    pace = []
     later = [seconds for _, _, seconds in tried[1:]]  # the first one also loads
     if sample:
         needed = duration(together / len(sample) * len(prompts))
-        pace = f"At the pace of {len(sample)} more, asked together"
-        yield f"{pace}, {len(prompts):,} take about {needed}."
+        asked = f"At the pace of {len(sample)} more, asked together"
+        pace.append(f"{asked}, {len(prompts):,} take about {needed}.")
     elif later and can.repeatable:
         alone = sum(later) / len(later) * len(prompts)
         needed = f"about {duration(alone)}"
@@ -123,16 +136,74 @@ def _tried_out(loaded: LoadedPolicy, runtime: Runtime) -> Iterator[str]:
                 f"from {duration(alone / can.side_by_side)}, if {can.side_by_side} side by side "
                 f"are answered as quickly as one, to {duration(alone)}, if one after the other"
             )
-        yield f"At the pace of these three, {len(prompts):,} take {needed}."
+        pace.append(f"At the pace of these three, {len(prompts):,} take {needed}.")
     tokens, money = (part / len(tried) for part in composition.reported)
     if tokens:
         cost = f" and {money * len(prompts):.3g} of money" if money else ""
         needed = f"{round(tokens * len(prompts)):,}"
-        yield f"By what these three report it costs about {needed} tokens{cost}."
-    name = shlex.quote(loaded.parsed.path)
-    run, accept = called("run"), called("baseline accept", loaded.parsed.path)
+        pace.append(f"By what these three report it costs about {needed} tokens{cost}.")
+    return _Tried(
+        loaded=loaded,
+        answers=tried,
+        measured=dict(_measured(can, [execution for _, execution, _ in tried])),
+        memory=memory,
+        notes=[*kind.notices(), *composition.notices],
+        questions=len(prompts),
+        characters=sum(map(len, prompts)),
+        attribution=_most_for_attribution(loaded, can),
+        pace=pace,
+    )
+
+
+def _lines(tried: _Tried) -> Iterator[str]:
+    for case, execution, seconds in tried.answers:
+        yield f"{harmless(case.key)} ({seconds:.2f} s)"
+        yield f"  asked    {_short(case.conversation)}"
+        yield from _answer(tried.loaded, case, execution)
+    yield "What a run can measure:"
+    yield from (f"  {name}: {answer}" for name, answer in tried.measured.items())
+    yield from tried.memory
+    yield from (f"  note: {harmless(notice)}" for notice in tried.notes)
+    amount = f"{tried.questions:,} questions of {tried.characters:,} characters in all"
+    most = tried.attribution
+    more = f"; attribution asks at most {most:,} more once answers are known" * bool(most)
+    yield f"A run asks {amount}, without documents{more}."
+    yield from tried.pace
+    name = shlex.quote(tried.loaded.parsed.path)
+    run, accept = called("run"), called("baseline accept", tried.loaded.parsed.path)
     yield f"Next: {run} {name} --out .fairgate/first"
     yield f'  {accept} .fairgate/first --reason "…" # once you have looked at it'
+
+
+def _record(tried: _Tried) -> dict[str, Any]:
+    redact = tried.loaded.policy.redact
+    return {
+        "path": tried.loaded.parsed.path,
+        "answers": [
+            {
+                "case": case.key,
+                "suite": case.suite,
+                "seconds": round(seconds, 2),
+                "asked": redacted(case.conversation, redact),
+                "answer": None
+                if execution is None or execution.response is None
+                else redacted(execution.response, redact),
+                "read_as": []
+                if execution is None or execution.response is None
+                else _read(tried.loaded, case, execution),
+                "documents": None
+                if execution is None or execution.documents is None
+                else [document.id for document in execution.documents],
+            }
+            for case, execution, seconds in tried.answers
+        ],
+        "measured": dict(tried.measured),
+        "notes": [*map(str.strip, tried.memory), *tried.notes],
+        "questions": tried.questions,
+        "characters": tried.characters,
+        "attribution": tried.attribution,
+        "pace": list(tried.pace),
+    }
 
 
 def _memory(plan: TestPlan, system: SystemUnderTest) -> list[str]:
@@ -192,10 +263,8 @@ def _chosen(plan: TestPlan) -> list[Case]:
     return list({case.key: case for case in (*group[:2], group[-1])}.values())
 
 
-def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> Iterator[str]:
-    if execution is None or execution.response is None:
-        yield "  answer   none"
-        return
+def _read(loaded: LoadedPolicy, case: Case, execution: Execution) -> list[str]:
+    """Return how an answer is read, by each relation that asks."""
     suite = loaded.suites[case.suite]
     executions = {(case.suite, case.key): execution}
     readings = Readings(
@@ -210,9 +279,18 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
     units = (unit for unit in loaded.plan.units_of(case.suite) if case.key in unit.asks.values())
     names = dict.fromkeys(unit.dimensions.get("relation", "") for unit in units)
     found_by = [readings.one(case.key, name) for name in names or [""]]
-    read = dict.fromkeys(
-        str(reading.reason if reading.value is None else reading.value) for reading in found_by
+    return list(
+        dict.fromkeys(
+            str(reading.reason if reading.value is None else reading.value) for reading in found_by
+        )
     )
+
+
+def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> Iterator[str]:
+    if execution is None or execution.response is None:
+        yield "  answer   none"
+        return
+    suite, read = loaded.suites[case.suite], _read(loaded, case, execution)
     if Reason.NOT_ASKED not in read:
         yield f"  answer   {_short(execution.response) or '(empty)'}"
         yield f"  read as  {harmless(', '.join(read))}"

@@ -42,6 +42,7 @@ from fairgate.suites.metamorphic.shift import texts_beside
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Suite
 from fairgate.terminal import options as shared
+from fairgate.terminal.document import echo_json
 
 Record = dict[str, Any]
 """What is printed with `--format json`."""
@@ -88,7 +89,7 @@ def explain(run: Path, case: str | None, **options: Any) -> int:
         redact=done.loaded.policy.redact,
     )  # fmt: skip
     if options["shape"] == "json":
-        shared.echo_json(record)
+        echo_json(record)
     else:
         click.echo("\n".join(explanation_lines(record, prompts)))
     return ExitCode.PASS

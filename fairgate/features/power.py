@@ -30,6 +30,7 @@ from fairgate.reports.figures import count
 from fairgate.stats.observations import Floats
 from fairgate.stats.scan import Plan, needed_sources, nodes_of, planned_reach
 from fairgate.terminal import options as shared
+from fairgate.terminal.document import echo_json
 
 _TIMES = (1, 2, 4, 8)
 """Of the sources that the policy has now."""
@@ -100,7 +101,7 @@ def power(policy: Path, **options: Any) -> int:
         origin = "run"
     powers = list(outcome_powers(loaded, tables, origin))
     if options["shape"] == "json":
-        shared.echo_json([_record(each) for each in powers])
+        echo_json([_record(each) for each in powers])
     else:
         click.echo("\n".join(power_lines(powers)))
     return ExitCode.PASS

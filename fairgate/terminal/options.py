@@ -6,7 +6,6 @@ import contextlib
 import copy
 import datetime as dt
 import inspect
-import json
 import math
 import os
 import re
@@ -23,6 +22,7 @@ from fairgate.domain.catalogue import FEATURES
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import listed
+from fairgate.terminal.document import failing_as_json
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -253,14 +253,20 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
     )
 
 
-def format_option(command: C) -> C:
+def format_option(command: Callable[..., Any]) -> Any:
     """Add `--format LIST`, which names the formats of the core and of features."""
     names = ["md", "html", *(name for feature in FEATURES for name in feature.formats)]
     option = click.option(
         "--format", "formats", default="", metavar="LIST",
-        help=f"Reports to write, comma-separated: {', '.join(names)} (default: md,html).",
+        help=f"Reports to write, comma-separated: {', '.join(names)} (default: md,html); with "
+        "`json`, what is printed is JSON, too.",
     )  # fmt: skip
-    return option(command)
+    return option(failing_as_json(command, lambda options: prints_json(options["formats"])))
+
+
+def prints_json(formats: str) -> bool:
+    """Return whether a list of formats asks for JSON on stdout."""
+    return "json" in (name.strip() for name in formats.split(","))
 
 
 def extended(
@@ -279,14 +285,12 @@ def extended(
     return copied
 
 
-json_option = click.option(
+_JSON = click.option(
     "--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True,
     help="What is printed: text for people, or JSON.",
 )  # fmt: skip
-"""`--format json`: the same for machines, one JSON document on stdout."""
 
 
-def echo_json(value: object) -> None:
-    """Print a JSON document: ASCII only, so that no text in it acts on a terminal or a runner."""
-    text = json.dumps(value, indent=1, allow_nan=False)
-    click.echo(text.replace("::", ":\\u003a").replace("##[", "##\\u005b"))
+def json_option(callback: Callable[..., Any]) -> Any:
+    """Add `--format json`: the same for machines, one JSON document on stdout, errors included."""
+    return _JSON(failing_as_json(callback, lambda options: options["shape"] == "json"))

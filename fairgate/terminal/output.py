@@ -128,8 +128,11 @@ def report_run(
     """Write and print a finished run as the options of its command say; return the exit code."""
     from fairgate.gate.run_folder import write_run
     from fairgate.reports.console import render_console
+    from fairgate.reports.findings import findings_of
     from fairgate.reports.formats import known_files
     from fairgate.reports.present import local_view, texts_of
+    from fairgate.terminal.document import echo_json
+    from fairgate.terminal.options import prints_json
 
     run, loaded, report_only = done.run, done.loaded, options["report_only"]
     limit = options.get("limit")
@@ -142,12 +145,20 @@ def report_run(
         write_run(folder, loaded, run, texts_of(view, formats), known_files())
     for notice in done.notices:
         say(f"fairgate: note: {harmless(notice)}")
-    text = render_console(view, colour=has_colour(), whole=options.get("verbose", False))
-    click.echo(text, nl=False)
+    code = run.result.exit_code
+    ends = ExitCode.PASS if report_only and code in VERDICTS else code
+    if prints_json(options["formats"]):
+        result = {"outcome": str(run.result.outcome), "run": str(folder)}
+        echo_json(
+            result, exit_code=ends, findings=findings_of(run, loaded.policy.redact),
+            problems=[{"message": text} for text in run.result.evidence.problems],
+        )  # fmt: skip
+    else:
+        text = render_console(view, colour=has_colour(), whole=options.get("verbose", False))
+        click.echo(text, nl=False)
     if options["open_page"]:
         open_report(folder / "report.html")
-    code = run.result.exit_code
-    return ExitCode.PASS if report_only and code in VERDICTS else code
+    return ends
 
 
 def open_report(page: Path) -> None:

@@ -79,7 +79,7 @@ class Project:
 
     def record(self, base, head, *more):
         assert self.blame(base, head, "--format", "json", *more) == 0, self.err
-        return json.loads(self.out)
+        return json.loads(self.out)["result"]
 
 
 class ByRule:

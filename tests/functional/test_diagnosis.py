@@ -34,7 +34,7 @@ def test_explain_points_from_a_source_to_its_changed_follow_ups(workspace):
 def powers(workspace, *options):
     command = ["power", "policy.yaml", "--format", "json", *options]
     assert workspace.run(*command) == 0, workspace.said
-    return {(row["outcome"], row["unit"]): row for row in json.loads(workspace.out)}
+    return {(row["outcome"], row["unit"]): row for row in json.loads(workspace.out)["result"]}
 
 
 def test_power_says_what_more_sources_would_show_by_the_noise_that_is_known(workspace):

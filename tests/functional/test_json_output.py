@@ -14,7 +14,7 @@ from fairgate.relations.catalogue import RELATIONS
 ])  # fmt: skip
 def test_catalogues_as_json(workspace, command, catalogues):
     assert workspace.run(command, "list", "--format", "json") == 0
-    listed = json.loads(workspace.out)
+    listed = json.loads(workspace.out)["result"]
     for name, catalogue in catalogues.items():
         rows = listed[name] if name else listed
         assert [one["id"] for one in rows] == [one.id for one in catalogue]
@@ -24,7 +24,7 @@ def test_catalogues_as_json(workspace, command, catalogues):
 
 def test_power_as_json(workspace):
     assert workspace.run("power", "policy.yaml", "--format", "json") == 0
-    (row, *_) = json.loads(workspace.out)
+    (row, *_) = json.loads(workspace.out)["result"]
     assert (row["outcome"], row["designs"][0]["sources"]) == ("answers", 20)
     assert row["noise"]["origin"] == "assumed"
 
@@ -41,7 +41,7 @@ def test_a_pair_as_json_says_what_the_text_says(workspace, redact):
     assert workspace.run("explain", "out", "s0#race/asian", "--format", "json") == 0
     assert workspace.out.isascii()
     assert "::" not in workspace.out
-    found = json.loads(workspace.out)
+    found = json.loads(workspace.out)["result"]
     assert workspace.run("explain", "out", "s0#race/asian") == 0
     assert found["sentence"] in workspace.said
     assert (found["key"], found["noun_phrase"]) == ("s0#race/asian", "An Asian person")
@@ -71,6 +71,6 @@ def test_a_shell_is_told_what_could_follow(workspace, monkeypatch):
     monkeypatch.setenv("COMP_CWORD", "1")
     workspace.run()
     assert [line.partition(",")[2] for line in workspace.out.splitlines()] == [
-        "rescore", "relations", "rehearse",
+        "rescore", "record", "relations", "rehearse",
     ]  # fmt: skip
     assert workspace.err == ""

@@ -269,7 +269,7 @@ def test_explain_shows_both_sides_of_a_pair(workspace):
     assert "50 % of the reference's documents are not found" in said
     assert "went b (no label) Text of b. came c (no label) Text of c." in said
     assert workspace.run("explain", "out", "s0#race/asian", "--format", "json") == 0
-    beside = json.loads(workspace.out)["reference"]
+    beside = json.loads(workspace.out)["result"]["reference"]
     assert beside["moved"].startswith("the answer did not move")
     assert [answer["label"] for answer in beside["answers"]] == ["positive", "positive"]
     assert workspace.run("explain", "out", "s2#race/black") == 0

@@ -32,7 +32,7 @@ def test_list_explain_and_json_show_the_figures(workspace):
     assert workspace.run("relations", "list") == 0
     lines = {line.split()[0]: line for line in workspace.out.splitlines()}
     assert workspace.run("relations", "list", "--format", "json") == 0
-    shown = {one["id"]: one["precision"] for one in json.loads(workspace.out)}
+    shown = {one["id"]: one["precision"] for one in json.loads(workspace.out)["result"]}
     for name in RELATIONS.ids:
         expected = NOT_MEASURED
         if name in measured:

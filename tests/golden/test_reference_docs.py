@@ -20,6 +20,7 @@ from fairgate.features.record import Record
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.oracles.label import LABEL_RULE, TONE_RULE
+from fairgate.reports.findings import Document, Finding
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -38,9 +39,10 @@ def test_command_line_page(check_golden):
     assert page.count("- `--") == len(stated) + 3, "with those of `fairgate` itself"
 
 
-def test_schema_of_records(check_golden):
-    schema = json.dumps(Record.model_json_schema(), indent=1) + "\n"
-    check_golden(ROOT / "fairgate" / "data" / "record.schema.json", schema)
+@pytest.mark.parametrize(("name", "model"), [("record", Record), ("output", Document)])
+def test_schemas_of_what_is_written(check_golden, name, model):
+    schema = json.dumps(model.model_json_schema(), indent=1) + "\n"
+    check_golden(ROOT / "fairgate" / "data" / f"{name}.schema.json", schema)
 
 
 def test_page_of_neutral_phrases(check_golden):
@@ -233,3 +235,18 @@ def test_the_readmes_pictures_are_of_these_reports():
     named = set(re.findall(r"docs/pictures/[a-z-]+\.png", TEXTS[ROOT / "README.md"]))
     assert named == {f"docs/pictures/{path.name}" for path in pictures.PICTURES.glob("*.png")}
     assert len(named) == 4
+
+
+def test_the_skill_sheet_for_agents_is_short_and_true():
+    sheet = (ROOT / "skills" / "fairgate" / "SKILL.md").read_text()
+    assert len(sheet.splitlines()) <= 120
+    commands = {name for name, _ in leaves(cli, click.Context(cli))}
+    assert set(re.findall(r"fairgate ([a-z]+) [A-Z]", sheet)) <= commands
+    missing = [
+        name
+        for name in (*Document.model_fields, *Finding.model_fields)
+        if name not in {"format", "command", "suite", "reasons"} and f"`{name}`" not in sheet
+    ]
+    assert not missing
+    forbidden = sheet.partition("**Never change")[2].partition("\n## ")[0]
+    assert all(word in forbidden for word in ("policies/", "baselines/", "waivers"))

@@ -28,6 +28,7 @@ from fairgate.io.git import writable
 from fairgate.reports.escaping import plain, short_name
 from fairgate.reports.figures import count, points, signed, signed_interval, value
 from fairgate.terminal import options as shared
+from fairgate.terminal.document import echo_json
 from fairgate.terminal.output import progress_for, say
 
 _LISTED = 50
@@ -237,7 +238,7 @@ def blame(base: str, head: str, **options: Any) -> int:
     if options["run"] is not None:
         write_blame(options["run"], blamed)
     if options["shape"] == "json":
-        shared.echo_json(blame_record(blamed))
+        echo_json(blame_record(blamed))
     else:
         click.echo(render_blame(blamed))
     return ExitCode.PASS

@@ -84,6 +84,11 @@ def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
         for name, reason in _OF_THE_BASE.items():
             if options.get(name):
                 raise UsageError(f"{reason}; leave one of them out")
+        if shared.prints_json(options["formats"]):
+            raise UsageError(
+                "`--format json` prints a run of the checkout alone; with --base, run.json in the "
+                "folder --out has the verdict: leave one of them out"
+            )
         if refusal is not None:
             raise refusal
         from fairgate.features.changes.base import base_of

@@ -109,6 +109,10 @@ def check_cases_too(check: click.Command) -> click.Command:
             shared.refuse_machine_options("--quality")
         if quality and not generated:
             raise UsageError("--quality is of generated cases; name a .jsonl file of them")
+        if options["shape"] == "json":
+            if generated:
+                raise UsageError("--format json is of policies; leave out the .jsonl files")
+            return int(of_policies(files=files, **options))
         runtime = shared.runtime_of({**options})
         for file in files:
             if file in generated:

@@ -10,6 +10,7 @@ import click
 
 from fairgate.domain.errors import ExitCode
 from fairgate.terminal import options as shared
+from fairgate.terminal.document import echo_json
 
 
 @click.group(short_help="List and explain the metamorphic relations.")
@@ -36,7 +37,7 @@ def list_relations(shape: str) -> int:
             }
             for relation_listed in RELATIONS
         ]
-        shared.echo_json(rows)
+        echo_json(rows)
         return ExitCode.PASS
     for relation in RELATIONS:
         facts = (relation.paper, f"oracle {oracle_of(relation)}", default_of(relation))
@@ -101,7 +102,7 @@ def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
     if out is not None:
         write_text(out, f"{json.dumps(record, indent=1, sort_keys=True)}\n", option="--out")
     if options["shape"] == "json":
-        shared.echo_json(record)
+        echo_json(record)
         return ExitCode.PASS
     for name, figures in measured.items():
         click.echo(
@@ -144,7 +145,7 @@ def list_metrics(shape: str) -> int:
     if shape == "json":
         limits = ("id", "max", "regression")
         columns = ("id", "title", "better", "dimensions", "suite_kind", "version")
-        shared.echo_json(
+        echo_json(
             {
                 "outcomes": [{name: getattr(each, name) for name in limits} for each in OUTCOMES],
                 "metrics": [{name: getattr(each, name) for name in columns} for each in METRICS],
