@@ -72,7 +72,8 @@ def test_what_counts_as_moved_in_sentences(support, kind):
         return usual(row["key"], kind[names[number % len(names)]] if is_elderly else USUAL)
 
     support.respond(answered)
-    assert support.run("run", "policy.yaml", "--out", "out") == (1 if kind is MOVED else 0)
+    code = support.run("run", "policy.yaml", "--out", "out")
+    assert code == (1 if kind is MOVED else 0), support.said
     rows, wrong = rows_of(support), []
     for key, value in rows.items():
         number = int(key.split("#")[0][1:])
