@@ -8,7 +8,6 @@ between two systems. All scans of a run that ask alike share one level, whatever
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -801,12 +800,12 @@ def _outcome(
             why = parity.unjudged or "there is too little to judge single identities"
             return Outcome.NOT_EVALUATED, [f"cannot see what `must_see` asks for: {why}"]
         if missed > must_see:
-            enough = math.ceil(parity.sources * (missed / must_see) ** 2)
-            why = f"a difference of {missed:.3g} for one identity would have been missed"
-            enough_words = f"about {enough:,} sources would do"
-            return Outcome.NOT_EVALUATED, [
-                f"{why}, and `must_see` asks for {must_see:g}; {enough_words}"
-            ]
+            why = (
+                f"a difference of {missed:.3g} for one identity would have been missed, and "
+                f"`must_see` asks for {must_see:g}; `fairgate power --run` tells whether more "
+                "sources would do, and how many"
+            )
+            return Outcome.NOT_EVALUATED, [why]
     if parity.named:
         within = [
             f"{sentence(node, rule, parity.others)}: within the limit" for node in parity.named

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Better, Outcome, RuleResult, Slice, Waiver, slice_of
-from fairgate.domain.parity import PARITY, NamedNode
-from fairgate.domain.wording import harmless, listed, quoted, suggestion
+from fairgate.domain.parity import PARITY, Level, NamedNode
+from fairgate.domain.wording import harmless, listed, quoted, suggestion, within_sentence
 from fairgate.gate.rules import expand_rules, parity_rules
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Metric
@@ -91,8 +91,27 @@ def waiver_problems(
             why = f"{name} is about nobody by name; take `who` out, or name its slice by `where`"
         if why:
             yield ("waivers", position, "rule"), why
+        elif entry.who is not None and (why := _nobody(entry.who, plan, entry.suite)):
+            yield ("waivers", position, "who"), why
         if why := day_problem(entry.expires, today):
             yield ("waivers", position, "expires"), why
+
+
+def _nobody(who: str, plan: TestPlan, suite: str | None) -> str:
+    """Return that no question is about somebody of that name; empty where one is."""
+    labels: dict[str, str] = {Level.EVERYBODY: Level.EVERYBODY}
+    for unit in plan.outline:
+        if unit.is_control or suite not in (None, unit.suite):
+            continue
+        category, term = unit.dimensions.get("category", ""), unit.dimensions.get("term", "")
+        phrase = within_sentence(unit.names.get("noun_phrase", ""))
+        label = "/".join(filter(None, (category, term)))
+        labels |= {category: category, term: label, label: label, f"{phrase} ": label}
+    if who in labels:
+        return ""
+    meant = labels.get(f"{who} ")
+    hint = f"write `{meant}`" if meant else suggestion(who, sorted({*labels.values()}))
+    return f"nobody is called {quoted(who)}; {hint}"
 
 
 def ended_notices(policy: Policy, today: dt.date | None) -> Iterator[str]:

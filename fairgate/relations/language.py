@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from fairgate.relations.english import FUNCTION_WORDS, PRONOUNS, pieces
 
 _FOREIGN = frozenset(
@@ -78,3 +81,30 @@ def other_language(text: str) -> str | None:
     alphabetic = [word for word in words if word[0].isalpha()]
     has_any = english or FUNCTION_WORDS.intersection(words)
     return None if has_any or len(alphabetic) < _FEWEST else "no English word between the nouns"
+
+
+_ARTICLES = frozenset(
+    """ein eine einer der die das un une le la les una uno el los las um uma os as il lo gli een het
+    en ett bir""".split()  # noqa: SIM905 (reads better so)
+)
+"""First words of noun phrases in the languages above; "an" and "a" are English here."""
+
+
+def language_of_phrases(phrases: Sequence[str]) -> str:
+    """Say in which language most noun phrases begin; empty where their first words do not tell.
+
+    `English`, `not English`, or `another script`: enough to see that two lists differ.
+    """
+    found = Counter(map(_of_phrase, phrases))
+    language, count = found.most_common(1)[0] if found else ("", 0)
+    return language if 2 * count > len(phrases) else ""
+
+
+def _of_phrase(phrase: str) -> str:
+    letters = [sign for sign in phrase if sign.isalpha()]
+    if sum(sign > "\u024f" for sign in letters) * 2 > len(letters):
+        return "another script"
+    first = phrase.lower().split()[0] if phrase.split() else ""
+    if first in ("a", "an", "the") or first in _CLOSED_CLASS:
+        return "English"
+    return "not English" if first in _ARTICLES | _FOREIGN else ""

@@ -15,6 +15,7 @@ from typing import Any
 from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, RuleResult, Subject
+from fairgate.domain.parity import Level
 from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
@@ -25,6 +26,8 @@ from fairgate.reports.formats import Format
 from fairgate.reports.material import Material
 from fairgate.reports.sections import case_browser, cases, measured, parity, verdict
 
+_MOST_WAIVED = 4
+"""Failures for which the waiver is written out."""
 _EXIT_MEANINGS = {
     ExitCode.PASS: "gate passed",
     ExitCode.GATE_FAILED: "gate failed",
@@ -304,9 +307,16 @@ def _on_purpose(material: Material, accept: str) -> blocks.Words:
     """Return the way to pass a wanted change; accepting it leaves limits and budgets."""
     binding = [rule for rule in material.result.rules if rule.fails_gate]
     policy = code(material.result.gate_input.provenance.policy_path)
+    if material.result.evidence.problems:
+        return []  # neither a waiver nor a baseline brings a verdict
     if verdict.breaks_only_limits(material.result) and material.options.limit is None:
         failures = "the failure" if len(binding) == 1 else "the failures"
-        return [f", or waive {failures} until a date with ", code("waivers"), " in ", policy]
+        waive: blocks.Words = [f", or waive {failures} until a date with ", code("waivers")]
+        named = [one for one in parity.failing(material) if one.rule in binding]
+        if named:
+            written = [code(_waiver_of(one)) for one in named[:_MOST_WAIVED]]
+            waive += [" (", *joined(written, "; "), ")"]
+        return [*waive, " in ", policy]
     if not accept:
         return []
     if not any("budget" in rule.failed for rule in binding):
@@ -321,6 +331,13 @@ def _on_purpose(material: Material, accept: str) -> blocks.Words:
     also_accept = any("regression" in rule.failed for rule in binding)
     more: blocks.Words = [" and accept this change with ", command(accept)] if also_accept else []
     return [*words, pin, *more]
+
+
+def _waiver_of(one: parity.Finding) -> str:
+    """Return how a waiver names a failure: `rule: parity/answers, who: race/black`."""
+    node = one.node
+    whom = "/".join(node.who[0]) if node.level is Level.IDENTITY else node.name
+    return f"rule: {one.rule.metric}, who: {whom}"
 
 
 def cause_step(material: Material) -> Inline:

@@ -387,3 +387,37 @@ def test_an_address_that_no_client_can_ask(workspace):
         assert workspace.run("check", "p.yaml") == 2
         assert "p.yaml:4" in workspace.err
         assert "is no address" in workspace.err
+
+
+TERMS = {
+    "de": ("Eine Krankenschwester", "Ein Arzt"), "fr": ("Une infirmière", "Le médecin"),
+    "es": ("Una enfermera", "El médico"), "pt": ("Uma enfermeira", "O médico", "Um juiz"),
+    "it": ("Un'infermiera", "Il medico", "Lo zio"), "ru": ("Медсестра", "Врач"),
+    "zh": ("一位护士", "一位医生"), "ar": ("ممرضة", "طبيب"), "tr": ("Bir hemşire", "Bir doktor"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("control", ["", "de", "zh"])
+@pytest.mark.parametrize("language", [*TERMS, "en"])
+def test_terms_and_control_prompts_of_different_languages(workspace, language, control):
+    """Else every identity is red, for the language of its prompt."""
+
+    def written(name, phrases, more=""):
+        lines = [f"  - {{term: t{n}, noun_phrase: {json.dumps(p)}}}" for n, p in enumerate(phrases)]
+        (workspace.root / f"{name}.yaml").write_text(
+            f"id: {name}\n{more}terms:\n" + "\n".join(lines)
+        )
+
+    workspace.sources(4)
+    written("own", TERMS.get(language, ("A nurse", "An engineer", "Somebody of Rome")))
+    if control:
+        written("plain", {"de": ["Ein Gast"], "zh": ["一位客人"]}[control], "control: true\n")
+    named = ", control: plain.yaml" if control else ""
+    (workspace.root / "p.yaml").write_text(
+        "version: 1\nname: p\nsystem: {http: {url: 'http://127.0.0.1:1/'}}\nsuites:\n"
+        f"  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [own.yaml]{named}}}\n"
+    )
+    assert workspace.run("check", "p.yaml") == 0, workspace.err
+    kinds = {"zh": "script", "ru": "script", "ar": "script", "en": "English", "": "English"}
+    differ = kinds.get(language, "other") != kinds.get(control, "other")
+    assert ("of different languages" in workspace.out) == differ

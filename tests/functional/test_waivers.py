@@ -365,3 +365,34 @@ def test_a_difference_is_waived_for_whom_the_waiver_names(biased_run):
     assert biased_run.judge(known.replace("black", "asian"), gates=parity) == 1
     both = lambda key: "negative" if key.endswith(("race/black", "race/asian")) else "positive"  # noqa: E731
     assert biased_run.judge(known, gates=parity, answer=both) == 1
+
+
+@pytest.mark.parametrize("answer", [
+    biased, lambda key: "negative" if "race/" in key else "positive",
+])  # fmt: skip
+def test_the_waiver_that_a_report_names_does_waive(biased_run, answer):
+    """It is applied to the stored result; each further one that is printed then, too."""
+    entries = []
+    code = biased_run.judge(answer=answer, gates="  - {parity: all}\n")
+    assert code == 1, biased_run.out + biased_run.err
+    while code == 1 and len(entries) < 5:
+        said = " ".join(biased_run.out.split())
+        found = re.search(r"with waivers \((rule: [^)]+)\)", said)[1].split("; ")
+        named = [re.fullmatch(r"rule: (\S+), who: (.+)", one).groups() for one in found]
+        entries += [waiver(rule, None, who=who) for rule, who in named]
+        code = biased_run.judge(*entries, answer=answer, gates="  - {parity: all}\n")
+    assert code == 0, biased_run.out + biased_run.err
+
+
+def test_no_waiver_is_named_where_evidence_lacks_too(biased_run):
+    answer = lambda key: "no idea" if key.endswith("race/black") else "positive"  # noqa: E731
+    assert biased_run.judge(answer=answer, gates="  - {parity: all}\nmin_decided: 0.99\n") == 1
+    assert "waivers" not in biased_run.out
+
+
+def test_a_waiver_of_nobody_is_an_error_that_names_somebody(workspace):
+    for who, hint in (("a Black person", "; write `race/black`"), ("elderly", "")):
+        entry = waiver("parity/answers", None, who=who)
+        workspace.policy("  - {parity: all}\n" + waived(entry))
+        assert workspace.run("check", "policy.yaml") == 2
+        assert f"nobody is called '{who}'{hint}" in workspace.err

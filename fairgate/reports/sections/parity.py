@@ -389,7 +389,7 @@ def missed(material: Material) -> blocks.Inline:
         if outcome.unseen:
             line += [" " if line else "", *_by_column(parity, outcome), f" {outcome.unseen}"]
         else:
-            line = ["Would have been missed: ", *_reach(parity, outcome), "."]
+            line = _reach(parity, outcome)
     return line
 
 
@@ -407,15 +407,27 @@ def _by_column(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
 
 def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
     column = outcome.by_column.get(parity.reach_column) or next(iter(outcome.by_column.values()))
+    seen = {
+        level_: size
+        for level_, size in parity.reach.items()
+        if column.unit == "score" or size <= 1  # no share differs by more
+    }
+    if not seen:
+        return [f"Any difference of {outcome.noun} would have been missed: too little was asked."]
     parts = [
-        f"{points(parity.reach[level_], column).removesuffix(' points')} {words}"
+        f"{points(seen[level_], column).removesuffix(' points')} {words}"
         if number
-        else f"{points(parity.reach[level_], column)} for {words}"
+        else f"{points(seen[level_], column)} for {words}"
         for number, (level_, words) in enumerate(
-            (level_, words) for level_, words in _LEVELS.items() if level_ in parity.reach
+            (level_, words) for level_, words in _LEVELS.items() if level_ in seen
         )
     ]
-    return [f"{outcome.noun} that differ by less than ", *joined(parts)]
+    missed_wholly = Level.IDENTITY in parity.reach and Level.IDENTITY not in seen
+    more = [", and any difference for one identity"] if missed_wholly else []
+    return [
+        f"Would have been missed: {outcome.noun} that differ by less than ",
+        *joined(parts), *more, ".",
+    ]  # fmt: skip
 
 
 def figure_of(material: Material) -> list[blocks.Block]:
