@@ -18,7 +18,6 @@ WITHOUT_CONTROL_PROMPTS = {
     "rag-social-bias": "question items have bounds of their own",
 }
 LOOSER = {
-    "README.md": "of the embedded retriever more documents differ, whoever is named",
     "rag-sentiment": "of the embedded retriever more documents differ, whoever is named",
     "rag-toxicity": "of the embedded retriever more documents differ, whoever is named",
 }

@@ -92,9 +92,9 @@ def test_the_first_commands_are_targets():
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
 
 
-def test_the_policy_is_one_of_ten_lines(workspace):
+def test_the_policy_is_one_of_nine_lines(workspace):
     policy = block("yaml", "version")
-    assert policy.count("\n") == 10
+    assert policy.count("\n") == 9
     (workspace.root / "policy.yaml").write_text(policy)
     assert workspace.run("check", "policy.yaml") == 0, workspace.err
 
