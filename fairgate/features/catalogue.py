@@ -59,7 +59,7 @@ SHIPPED = (
         id="listings",
         commands={
             "relations": Command(".listings:relations", "List and explain metamorphic relations."),
-            "metrics": Command(".listings:metrics", "List and explain what rules can measure."),
+            "metrics": Command(".listings:metrics", "List what gates can name."),
         },
     ),
     _single(

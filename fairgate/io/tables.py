@@ -31,6 +31,8 @@ _PARQUET_BATCH = 1024
 _PARQUET = (".parquet", ".pq")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson", ".json")
+_ROWS = (*_DELIMITERS, *_JSON[:-1], *_PARQUET)
+"""Formats of a row each; a .json file is one array."""
 _DIRECTIVE = re.compile(r'"?sep=(.)"?[,;\t]*\r?\n?')
 """First line of tables that Excel is to open: it names the delimiter."""
 _BEFORE_ENTRY = re.compile(r"\s*[\[,]\s*(?!\])")
@@ -74,8 +76,7 @@ def read_rows(path: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
     if suffix in _PARQUET:
         return _read_parquet(path, columns)
     raise UsageError(
-        f"{path}: unknown table format {suffix!r}; expected .csv, .tsv, .jsonl or .parquet, or a "
-        ".json of rows"
+        f"{path}: unknown table format {suffix!r}; expected {', '.join(_ROWS)}, or a .json of rows"
     )
 
 

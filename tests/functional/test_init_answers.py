@@ -316,3 +316,13 @@ def test_on_a_terminal_it_asks_and_labels_only_where_there_are_some(workspace, m
     assert policy["system"] == {
         "command": {"run": ["python", "rag_app.py"], "takes_documents": True}
     }
+
+
+def test_a_ship_check_has_the_name_that_it_is_given_and_ignores_no_option(workspace):
+    assert workspace.run("init", "--ship-check", "--name", "own") == 0
+    assert loaded(workspace.root / "policies" / "own.yaml")["name"] == "own"
+    assert workspace.run("check", "policies/own.yaml") == 0, workspace.err
+    for options in (["--task", "free"], ["--terms", "age"], ["--system", "http"], ["--limit", "3"]):
+        assert workspace.run("init", "--ship-check", *options) == 2
+        assert f"leave out `{options[0]}`" in workspace.err
+    assert not (workspace.root / "policies" / "ship-check.yaml").exists()

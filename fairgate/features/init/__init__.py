@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,7 +12,7 @@ import click
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import listed, quoted
 from fairgate.features.init.service import service_in
-from fairgate.terminal.options import EXISTING_FILE, require_terminal
+from fairgate.terminal.options import EXISTING_FILE, given_options, require_terminal
 
 _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
 _APPLICATIONS = ("http", "command", "python")
@@ -57,7 +55,7 @@ _FROM_GITHUB = re.compile(
     r"|\w+@[\w.-]*github[\w.-]*:([\w-]+)/fairgate(?:\.git)?"
 )
 _SHIP_CHECK = "ship-check"
-"""Name of the policy that compares what would ship with what runs today."""
+"""Name of a policy that compares what would ship with what runs today, without --name."""
 _CORPORA = ("corpus", "documents", "notes", "knowledge")
 
 
@@ -128,7 +126,8 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     """
     seen = found(Path())
     if ship_check:
-        return _write_ship_check(seen["corpus"])
+        own = "name" in given_options()
+        return _write_ship_check(seen["corpus"], options_given["name"] if own else _SHIP_CHECK)
     shows = "demo" if options_given["task"] in _EMBEDDED else "http"
     options_given["system"] = options_given["system"] or ("http" if seen["service"] else shows)
     options_given["owner"] = options_given["owner"] or own_owner() or ANYBODY
@@ -173,12 +172,18 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     return ExitCode.PASS
 
 
-def _write_ship_check(corpus: str) -> int:
-    """Write a policy with a reference and say what to do with it; it keeps one that is there."""
-    path = f"policies/{_SHIP_CHECK}.yaml"
-    text = _rendered("ship-check.yaml", name=_SHIP_CHECK, corpus=corpus)
-    for name, is_new in _write_missing(Path(), {path: text}):
-        click.echo(f"{'wrote' if is_new else 'kept '}  {name}")
+def _write_ship_check(corpus: str, name: str) -> int:
+    """Write a policy with a reference and say what to do with it; it keeps one that is there.
+
+    Raises UsageError for options of the other starter, which would be ignored.
+    """
+    extra = {*given_options().values()} - {"--yes", "--ship-check", "--name"}
+    if extra:
+        raise UsageError(f"--ship-check takes --name alone; leave out {listed(sorted(extra))}")
+    path = f"policies/{name}.yaml"
+    text = _rendered("ship-check.yaml", name=name, corpus=corpus)
+    for written, is_new in _write_missing(Path(), {path: text}):
+        click.echo(f"{'wrote' if is_new else 'kept '}  {written}")
     click.echo(f"next   put both systems into it, then `fairgate check {path}` and")
     click.echo(f"       `fairgate run {path}` (as it stands, both are the same)")
     return ExitCode.PASS
@@ -328,15 +333,11 @@ def own_owner() -> str:
 
     pip notes where it got a package from; a clone knows where it was cloned from.
     """
-    from importlib.metadata import PackageNotFoundError, distribution
-
     import fairgate
     from fairgate.io.git import repository_of
+    from fairgate.io.installation import direct_url
 
-    addresses = []
-    with contextlib.suppress(PackageNotFoundError, ValueError, AttributeError):
-        noted = json.loads(distribution("fairgate").read_text("direct_url.json") or "{}")
-        addresses.append(str(noted.get("url")))
+    addresses = [str(direct_url().get("url"))]
     package = Path(fairgate.__file__).resolve().parent
     repository = repository_of(package)
     if repository is not None and repository.top == package.parent:

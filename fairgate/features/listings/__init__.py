@@ -130,7 +130,7 @@ def list_attributes() -> int:
     return ExitCode.PASS
 
 
-@click.group(short_help="List and explain the metrics.")
+@click.group(short_help="List what gates can name.")
 def metrics() -> None:
     """List what gates can name: outcomes of `parity`, and metrics."""
 

@@ -13,6 +13,7 @@ import json
 import logging
 import math
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -37,6 +38,7 @@ from fairgate.features.onnx_export.parity import (
 )
 from fairgate.features.onnx_export.precision import Precision, change_precision
 from fairgate.io.git import writable
+from fairgate.io.installation import requirement
 from fairgate.io.tables import file_sha256
 from fairgate.onnx.batches import free_bytes
 from fairgate.onnx.encoder_settings import TRANSFORMER_FILES, has_further_modules
@@ -45,10 +47,16 @@ from fairgate.terminal.options import cache_option, runtime_of
 
 ExportTask = Literal["text-generation", "feature-extraction"]
 
-ONE_LINER = (
-    "python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]' && "
-    ".venv-export/bin/fairgate export MODEL"
-)
+
+def one_liner() -> str:
+    """Return how an environment for exports is made and used."""
+    return (
+        "python -m venv .venv-export && "
+        f".venv-export/bin/pip install {shlex.quote(requirement('export'))} && "
+        ".venv-export/bin/fairgate export MODEL"
+    )
+
+
 _TOKENIZER = (
     "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
     "chat_template.jinja",
@@ -175,7 +183,7 @@ def _check_environment(choice: ExportChoice) -> None:
     if missing:
         raise UsageError(
             f"exporting a model needs {', '.join(missing)}, which the gate's own environment does "
-            f"not have on purpose. Export in an environment of its own:\n  {ONE_LINER}"
+            f"not have on purpose. Export in an environment of its own:\n  {one_liner()}"
         )
 
 
@@ -579,8 +587,7 @@ def export(model: str, output: Path | None, **options: Any) -> int:
     original, within the limits of its precision (docs/how-to/own-model.md). Takes about four times
     the memory of the weights in fp32.
 
-    Needs torch and optimum, in an environment of their own:
-    python -m venv .venv-export && .venv-export/bin/pip install 'fairgate[export]'
+    Needs torch and optimum, in an environment of their own: without them it prints how to make one.
     """
     from fairgate.onnx.model_folder import exported_folder
 

@@ -16,7 +16,7 @@ def test_without_the_export_environment_the_one_liner_is_named(tmp_path, monkeyp
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "torch" else name)
     with pytest.raises(UsageError, match=r"needs torch.*environment of its own") as refused:
         export_model("any/model", tmp_path / "out")
-    assert command.ONE_LINER in str(refused.value)
+    assert command.one_liner() in str(refused.value)
     assert list(tmp_path.iterdir()) == []
 
 
