@@ -208,6 +208,19 @@ def cache_hit(headers: Mapping[str, str]) -> str | None:
     return None
 
 
+def fallback(headers: Mapping[str, str]) -> str:
+    """Return the header that another model answered in place of the one asked; empty: none says so.
+
+    `x-litellm-attempted-fallbacks: 1`, `x-litellm-fallback-model-used: small`; not the most that
+    were allowed.
+    """
+    for name, value in headers.items():
+        is_none = value.strip().lower() in ("", "0", "false", "no", "none", "null")
+        if "fallback" in name and "max" not in name and not is_none:
+            return f"{name}: {value}"[:_MOST_SHOWN]
+    return ""
+
+
 def _is_set(value: str) -> bool:
     return value.strip().lower() in ("true", "yes", "1")
 

@@ -18,7 +18,7 @@ from fairgate.domain.errors import ApplicationError
 from fairgate.domain.executions import Document, Execution, Served, usage_of
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
-from fairgate.io.http_messages import cache_hit
+from fairgate.io.http_messages import cache_hit, fallback
 from fairgate.io.inner_errors import inner_error
 
 Step = str | int | None
@@ -153,10 +153,17 @@ def reply_of(value: Any, paths: ReplyPaths) -> Execution:
 def served_of(
     value: Any, headers: Mapping[str, str] | None = None, *, characters: int = 0
 ) -> Served | None:
-    """Return what a reply says of itself: its `model`, its `usage`, headers of a cache."""
+    """Return what a reply says of itself: its `model`, its `usage`, headers of a cache.
+
+    Gateways name the model that was asked for where another one has answered in its place: their
+    header on it is a part of the name.
+    """
     model = value.get("model") if isinstance(value, Mapping) else None
+    named = model[:_MOST_NAME] if isinstance(model, str) and model.strip() else None
+    if instead := fallback(headers or {}):
+        named = f"{named or 'a model'} ({instead})"
     served = Served(
-        model=harmless(model[:_MOST_NAME]) if isinstance(model, str) and model.strip() else None,
+        model=None if named is None else harmless(named),
         cache=cache_hit(headers or {}),
         prompt_tokens=usage_of(value).input,
     )
@@ -233,6 +240,8 @@ def _answer(value: Any, paths: ReplyPaths) -> str:
     elif not isinstance(answer, str):
         with suppress(TypeError, ValueError, RecursionError):
             answer = json.dumps(answer, ensure_ascii=False)
+    if isinstance(answer, bool):  # `{"blocked": false}`: a label
+        return json.dumps(answer)
     return _text(answer, paths.answer.text)
 
 

@@ -29,6 +29,8 @@ from fairgate.suites.catalogue import SUITE_KINDS
 Model = TypeVar("Model", bound=BaseModel)
 Schema = Mapping[str, Any]
 
+_NAME_OF_VARIABLE = "the NAME of an environment variable, not its value"
+"""Expected where somebody may have written a secret, which no message repeats."""
 _TYPE_WORDS = {
     "string": "text",
     "boolean": "`true` or `false`",
@@ -270,7 +272,9 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> YamlFault:
         case _:
             node = _branch(_at(root, where, data), root, details["input"])
             value = details["input"]
-            finding = f"found {shown(value)}, expected {_expectation(node, root)}"
+            expected = _expectation(node, root)
+            found = "what is no name" if expected == _NAME_OF_VARIABLE else shown(value)
+            finding = f"found {found}, expected {expected}"
             if value is None and (keys := _deciding(node, root) or _properties(node, root)):
                 return where, f"{name}{finding} with {listed(keys[:_MOST_KEYS])}"
             return where, f"{name}{finding}{_hint(value, node)}"
@@ -392,6 +396,10 @@ def _expectation(node: Schema, root: Schema) -> str:
             words = _list_words(schema, root)
         case "string" if schema.get("pattern") == NAME_PATTERN:
             words = "a name of at most 64 lower-case letters, digits, `.`, `_` and `-`"
+        case "string" if schema.get("pattern", "").startswith("^https?://"):
+            words = "an address, `http://HOST:PORT/PATH`, without credentials"
+        case "string" if schema.get("pattern") == "^[A-Za-z_][A-Za-z0-9_]*$":
+            words = _NAME_OF_VARIABLE
         case "string" if "[0-9]{4}-" in schema.get("pattern", ""):
             words = "a date, YYYY-MM-DD"
         case "string" if "maxLength" in schema:

@@ -68,6 +68,8 @@ DEFAULT_TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
 """The instruction and the documents come first: follow-ups of a source share them as a prefix."""
 _VERSION = "chat-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
+_BEGINNING = 200
+"""Bytes of a reply that is no completion which are shown."""
 _MOST_SEED = 2**31
 """Servers keep seeds in 32 bits."""
 _MOST_CHARACTERS = 1_000_000
@@ -509,9 +511,12 @@ class ChatEndpoint:
             text = _content(message)
         except (JsonError, TypeError) as error:
             streams = answer.body.lstrip().startswith((b"data:", b"event:"))
+            why = str(error) if isinstance(error, JsonError) else repr(error)
+            begins = answer.body[:_BEGINNING].decode("utf-8", "replace").strip()
             raise ModelError(
                 f"{service.name}{f', asked {turn}' if turn else ''}: the answer is no completion "
-                f"({quoted(service.concealed(repr(error)))}); expected "
+                f"({quoted(service.concealed(why))}), it begins "
+                f"{quoted(service.concealed(begins))}; expected "
                 '{"choices": [{"message": {"content": "…"}}]}'
                 + _elsewhere(answer.body)
                 + (", whole: it is a stream of events, which the server has to leave" * streams)

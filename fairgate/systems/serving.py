@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _PATIENCE = 5.0
 """Seconds between asking the server to end and ending it."""
+_TAKES_NO_GET = (HTTPStatus.METHOD_NOT_ALLOWED, HTTPStatus.NOT_IMPLEMENTED)
+"""What a server answers that takes only what is sent to it; Python's own says the second."""
 _BETWEEN = 0.1
 _WATCH = Path(__file__).with_name("server_watch.py")
 """A program of its own, which ends the server with this process."""
@@ -45,7 +47,7 @@ class ServePart(Strict):
     )
     ready_url: Address = Field(
         description="Address that answers with a status of 200 to 299 once it can be asked, or "
-        "with 405, as one does that takes only what is sent to it."
+        "with 405 or 501, as one does that takes only what is sent to it."
     )
     timeout: Seconds = Field(default=60.0, description="Seconds until it must be ready.")
     env: list[Variable] = Field(
@@ -151,7 +153,7 @@ def _problem_of_start(
         code = process.poll()  # after the answer, which may be another server's
         if code is not None:
             return f"ended with exit code {code} before it was ready; check `serve.command`"
-        if status is not None and (status // 100 == 2 or status == HTTPStatus.METHOD_NOT_ALLOWED):
+        if status is not None and (status // 100 == 2 or status in _TAKES_NO_GET):
             return ""
         if time.monotonic() >= latest:
             answered = "no answer" if status is None else f"HTTP {status}"

@@ -139,7 +139,7 @@ def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("status", "is_ready"), [(204, True), (405, True), (404, False), (503, False)]
+    ("status", "is_ready"), [(204, True), (405, True), (501, True), (404, False), (503, False)]
 )
 def test_a_status_says_whether_a_server_is_ready(tmp_path, port, status, is_ready):
     (tmp_path / "service.py").write_text(

@@ -90,6 +90,28 @@ def test_several_models_of_an_endpoint_have_no_verdict(place, chat, gate):
     assert "2 models: 'small' (99, first 's0'), 'fallback' (39, first " in problem
 
 
+FALLBACKS = [
+    ("x-litellm-attempted-fallbacks", "1"), ("x-litellm-fallback-model-used", "cheap"),
+    ("x-portkey-fallback", "true"),
+]  # fmt: skip
+NO_FALLBACKS = [
+    ("x-litellm-attempted-fallbacks", "0"), ("x-litellm-max-fallbacks", "3"),
+    ("x-litellm-fallback-model-used", "None"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "value"), [*FALLBACKS, *NO_FALLBACKS])
+def test_another_model_that_a_gateway_falls_back_to_is_one_of_several(
+    place, chat, gate, name, value
+):
+    """Its body still names the model that was asked for."""
+    chat.answer = lambda prompt: said(prompt, headers={name: value} if "woman" in prompt else {})
+    is_fallback = (name, value) in FALLBACKS
+    assert (gate() == 5) == is_fallback, place.err
+    problems = " ".join(place.record()["evidence"]["problems"])
+    assert (f"'small ({name}: {value})'" in problems) == is_fallback
+
+
 def test_several_models_of_an_application_are_told(place, start, http_system):
     app = start()
     app.model = lambda: "small" if len(app.seen) < 100 else "large"

@@ -421,3 +421,23 @@ def test_terms_and_control_prompts_of_different_languages(workspace, language, c
     kinds = {"zh": "script", "ru": "script", "ar": "script", "en": "English", "": "English"}
     differ = kinds.get(language, "other") != kinds.get(control, "other")
     assert ("of different languages" in workspace.out) == differ
+
+
+def test_what_is_expected_of_addresses_and_names_of_variables_is_said(workspace):
+    workspace.sources(4)
+    endpoint = "generator: {{endpoint: {{base_url: 'https://h/v1', model: m, api_key_env: {}}}}}"
+    for part, said in (
+        (
+            endpoint.format("sk-abc123"),
+            "found what is no name, expected the NAME of an environment",
+        ),
+        ("http: {url: '${BOT_URL}'}", "found '${BOT_URL}' (text), expected an address"),
+        ("http: {url: 'localhost:8000'}", "expected an address, `http://HOST:PORT/PATH`"),
+    ):
+        (workspace.root / "p.yaml").write_text(
+            f"version: 1\nname: p\nsystem: {{{part}}}\nsuites:\n"
+            "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}\n"
+        )
+        assert workspace.run("check", "p.yaml") == 2
+        assert said in workspace.err
+        assert "sk-abc123" not in workspace.err

@@ -25,7 +25,10 @@ _QUESTION = (
     "question", "query", "message", "prompt", "text", "input", "user_input", "user_message",
     "content", "q", "msg",
 )  # fmt: skip
-_ANSWER = ("answer", "reply", "response", "text", "message", "output", "content", "result", "label")
+_ANSWER = (
+    "answer", "reply", "response", "text", "message", "output", "content", "result", "label",
+    "category", "intent", "decision", "prediction", "priority", "sentiment", "verdict",
+)  # fmt: skip
 _DOCUMENTS = (
     "documents", "sources", "contexts", "context", "docs", "references", "citations", "passages",
     "chunks", "hits", "results",

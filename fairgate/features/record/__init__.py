@@ -38,6 +38,7 @@ from fairgate.reports.formats import SCHEMA_VERSION
 from fairgate.terminal import options as shared
 
 FORMAT = "fairgate-record/1"
+_INSTALLED = "pip install 'fairgate[cpu] @ git+https://github.com/org/fairgate@COMMIT'"
 _MOST_CHARACTERS = 1000
 _QUESTIONS = {
     Against.CONTROL: "is anybody treated differently, beside control prompts?",
@@ -374,7 +375,7 @@ def _tested(folder: Path, policy: Path | None) -> TestedRun:
         unseen=[_short(text) for text in _unseen(run)],
         repeat=[
             f"git checkout {run.provenance.commit or 'COMMIT'}",
-            f"pip install fairgate=={shlex.quote(_short(run.fairgate))}",
+            f"{_INSTALLED} # your fork or copy, at version {_short(run.fairgate)}",
             f"fairgate run {name} --out RUN",
         ],
     )

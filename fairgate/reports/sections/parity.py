@@ -77,7 +77,7 @@ def findings(material: Material) -> list[Finding]:
         if rule.parity is not None
         for node in rule.parity.named
     ]
-    every.sort(key=lambda one: not (one.is_failing and one.rule.fails_gate))
+    every.sort(key=lambda one: (not _stops(one), -_clearest(one.rule) if _stops(one) else 0))
     once: dict[object, Finding] = {}
     for one in every:
         question = one.rule.position, one.rule.metric, one.rule.suite
@@ -85,9 +85,20 @@ def findings(material: Material) -> list[Finding]:
     return list(once.values())
 
 
+def _stops(one: Finding) -> bool:
+    return one.is_failing and one.rule.fails_gate
+
+
+def _clearest(rule: RuleResult) -> float:
+    """Return how many times its limit the largest failing difference of a rule is."""
+    limit = next(iter(rule.bounds.values()), 0.0)
+    largest = max(abs(node.estimate) for node in rule.failing)
+    return largest / limit if limit else math.inf
+
+
 def failing(material: Material) -> list[Finding]:
     """Return those whose difference stops the build."""
-    return [one for one in findings(material) if one.is_failing and one.rule.fails_gate]
+    return [one for one in findings(material) if _stops(one)]
 
 
 def whom_it_fails(material: Material, about: Subject | None = None) -> list[tuple[str, Person]]:
@@ -201,6 +212,7 @@ def brief(material: Material) -> blocks.Words:
 def title(material: Material) -> blocks.Words:
     """Return what fails, for whom: `answers change for orientation, and documents for …`."""
     parts: dict[str, blocks.Words] = {}
+    told: set[tuple[str, frozenset[object]]] = set()
     by_question: dict[tuple[str, Against], list[Finding]] = {}
     for one in failing(material):
         key = one.outcome.id, one.rule.against or Against.CONTROL
@@ -218,6 +230,10 @@ def title(material: Material) -> blocks.Words:
         is_worse = not is_since and any(whom_of(outcome, since) == now for since in _SINCE)
         worse = [", more than before"] if is_worse and against is Against.CONTROL else []
         first = ones[0]
+        whom_now = first.outcome.noun, frozenset(whom_of(outcome, against))
+        if whom_now in told:  # their tone, say, where their sentences are told
+            continue
+        told.add(whom_now)
         favoured = not is_since and first.node.estimate < 0
         verb = "became worse" if is_since else first.outcome.verb
         if against is Against.REFERENCE:
