@@ -18,7 +18,7 @@ TESTS := $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10
 # More threads than cores wait for each other: with one of torch's in each process it is several times as fast.
 DIFFERENTIAL := OMP_NUM_THREADS=1 PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench bench-growth docs site kill-tables models clean
+.PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench bench-growth release docs site kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## three gates on embedded data, then a change that the gate finds
 	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
@@ -69,6 +69,10 @@ bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one
 
 bench-growth: $(VENV)/test.stamp  ## 100,000 pairs against a fixed piece of work: fails where a run became slower or larger
 	$(BIN)/python tools/benchmarks/bench_growth.py --check
+
+release: $(VENV)/test.stamp  ## OWNER=… : the account that FairGate is released from, wherever it is named
+	$(BIN)/python tools/release.py "$(OWNER)"
+	$(MAKE) docs
 
 docs: $(VENV)/test.stamp  ## what is generated from code: schema, reference pages, golden reports
 	$(BIN)/python -m fairgate.systems.catalogue

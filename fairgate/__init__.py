@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TableVerdict", "__version__", "scan"]
 __version__ = "0.1.0"
+REPOSITORY = "https://github.com/org/fairgate"
+"""Where FairGate is at home; `make release OWNER=…` sets it, here and wherever else it is named."""
 
 
 def __getattr__(name: str) -> Any:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
+from fairgate import REPOSITORY
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import harmless
 from fairgate.metrics.catalogue import BY_ID
@@ -21,7 +22,6 @@ from fairgate.reports.formats import Format, Unjudged
 RESULT_LIMIT = 5000
 """GitHub keeps no more results of a run."""
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_PROJECT = "https://github.com/org/fairgate"
 _TEXT_LIMIT = 1000
 _LEVELS = {Outcome.FAIL: "error", Outcome.INCONCLUSIVE: "warning", Outcome.NOT_EVALUATED: "note"}
 
@@ -63,7 +63,7 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
     driver = {
         "name": "FairGate",
         "version": view.result.gate_input.provenance.fairgate,
-        "informationUri": _PROJECT,
+        "informationUri": REPOSITORY,
         "rules": [_descriptor(metric) for metric in metrics],
     }
     run = {

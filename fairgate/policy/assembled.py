@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar, Union
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
+from fairgate import REPOSITORY, __version__
 from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.schema import Decides, JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
@@ -175,6 +176,13 @@ def systems_meant(value: object, systems: Sequence[PartType]) -> list[PartType]:
     return [kind for kind in systems if any(key in mapping for key in kind.keys)]
 
 
+def schema_address(repository: str = REPOSITORY) -> str:
+    """Return the schema's `$id`: its address at the tag of this version's minor release."""
+    minor = ".".join(__version__.split(".")[:2])
+    raw = repository.replace("github.com", "raw.githubusercontent.com")
+    return f"{raw}/v{minor}/fairgate/data/policy.schema.json"
+
+
 def policy_schema(parts: PolicyParts) -> dict[str, Any]:
     """Return the schema (draft 2020-12) of a policy file, made from the pydantic models."""
     schema = policy_model(parts).model_json_schema()
@@ -183,6 +191,7 @@ def policy_schema(parts: PolicyParts) -> dict[str, Any]:
             field.pop("title", None)  # pydantic's titles only repeat the key
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": schema_address(),
         **schema,
         "title": "FairGate policy",
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from fairgate import REPOSITORY
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import listed, quoted
 from fairgate.features.init.service import service_in
@@ -130,7 +131,7 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
         return _write_ship_check(seen["corpus"], options_given["name"] if own else _SHIP_CHECK)
     shows = "demo" if options_given["task"] in _EMBEDDED else "http"
     options_given["system"] = options_given["system"] or ("http" if seen["service"] else shows)
-    options_given["owner"] = options_given["owner"] or own_owner() or ANYBODY
+    options_given["owner"] = options_given["owner"] or own_owner() or REPOSITORY.split("/")[-2]
     if not yes:
         require_terminal("--yes")
         _ask(options_given)
@@ -145,7 +146,7 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     inside = _place_in_repository()
     top, root = inside or (Path(), "")
     up = "../" * len(Path(root).parts)
-    files = starter_files(root=root, seen=seen, **options_given)
+    files = starter_files(root=root, seen=seen, owner=owner, **options_given)
     gates_changes = options_given["system"] != "python"
     workflow = workflow_file(name=name, owner=owner, root=root, seen=seen) if gates_changes else {}
     written = [
@@ -227,14 +228,21 @@ def reads_degrees(system: str, task: str, labels: str | None) -> bool:
 
 
 def starter_files(
-    *, name: str, root: str = "", seen: Mapping[str, Any] = NOTHING, **given: Any
+    *,
+    name: str,
+    owner: str = ANYBODY,
+    root: str = "",
+    seen: Mapping[str, Any] = NOTHING,
+    **given: Any,
 ) -> dict[str, str]:
     """Return path → content of what the folder needs to begin; paths from the folder.
 
     `root` is the folder's place in its repository, `services/shop`, and empty where it is the top;
-    `seen` what was found in it, and `given` the answers of `fairgate init`.
+    `seen` what was found in it, and `given` the answers of `fairgate init`. Editors are told the
+    schema at the owner's address, where one is known.
     """
     from fairgate.io.tables import table_columns
+    from fairgate.policy.assembled import schema_address
 
     names = [name.strip() for name in (given.get("terms") or _SETS).split(",")]
     phrases = [name for name in names if " " in name and not Path(name).is_file()]
@@ -245,6 +253,8 @@ def starter_files(
     if values["questions"]:
         table_columns(str(values["questions"]))  # a file that no run can read is refused here
     values |= {"degrees": degrees, "limit": values["limit"] or (_SOURCES if degrees else None)}
+    known = f"https://github.com/{owner}/fairgate"
+    values["schema"] = "" if owner == ANYBODY else schema_address(known)
     files = {
         path: _rendered(
             "policy.yaml", path=path, sets=", ".join(sets), answers=_ANSWERS, **values
