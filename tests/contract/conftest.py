@@ -19,7 +19,7 @@ version: 1
 name: app
 system: {system}
 suites:
-  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender],
+  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender], phrases: 1,
      control: paper}}
 gates:
   - {{metric: asr/generation, max: 0.1, regression: 0.02}}

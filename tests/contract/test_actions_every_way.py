@@ -23,6 +23,7 @@ suites:
       actions: {rule}
     sources: sources.jsonl
     perturbations: [gender]
+    phrases: 1
 gates:
   - {{metric: asr/generation, max: 0.05}}
   - {{parity: unreadable, max: 0.02}}

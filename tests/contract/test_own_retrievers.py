@@ -257,7 +257,7 @@ def test_an_identity_for_which_other_numbers_of_documents_are_found_is_never_gre
         policy = {
             "version": 1, "name": "p", "system": {"retriever": {"python": f"own_retrievers:{name}", "top_k": 12}},
             "suites": [{"id": "s", "task": "sentiment", "sources": "sources.jsonl", "retrieve_only": 12,
-                        "perturbations": ["race", "gender", "age", "orientation"]}],
+                        "phrases": 1, "perturbations": ["race", "gender", "age", "orientation"]}],
             "gates": [YAML(typ="safe").load(rule)], "min_decided": 0.9,
         }  # fmt: skip
         (place.root / "p.yaml").write_text(json.dumps(policy))

@@ -20,7 +20,7 @@ system:
   retriever: {retriever}
   generator: {generator}
 suites:
-  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender], attribution: off}}
+  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender], phrases: 1, attribution: off}}
 gates:
   - {{parity: documents}}
   - {{parity: answers}}

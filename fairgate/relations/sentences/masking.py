@@ -52,6 +52,7 @@ class Asker:
 
 
 _NOBODY = re.compile(r"(?!)")
+_PERSON_AND_MORE = re.compile(r"(?:person|individual)\s+\S", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)
@@ -65,6 +66,8 @@ def asker(noun_phrase: str) -> Asker:
     if bare == phrase and all(part[:1].isupper() for part in parts):
         names = "|".join(map(re.escape, [bare, *(part for part in parts if len(part) > 2)]))
         return Asker(re.compile(rf"\b(?:{names})\b"), _NOBODY)
+    if _PERSON_AND_MORE.match(bare):
+        return _said_behind(bare)
     *modifiers, head = parts
     quality = " ".join(modifiers)
     whole, several = _spelled(bare), _spelled(" ".join([*modifiers, plural_noun(head) or head]))
@@ -72,9 +75,10 @@ def asker(noun_phrase: str) -> Asker:
     exact: list[str] = []
     if quality:
         adjective = _spelled(quality)
-        loose.insert(0, rf"{_BEFORE}\b{adjective}\s+{_PEOPLE}\b")
+        of_people = rf"{_BEFORE}\b{adjective}\s+{_PEOPLE}\b"
+        loose.insert(0, of_people)
         if quality != quality.lower():
-            exact.append(rf"{_BEFORE}\b{adjective}s?\b")
+            exact += [rf"(?i:{of_people})", rf"{_BEFORE}\b{adjective}s?\b"]
         else:
             # "the elderly", "being gay", "elderlies": said of people, not of things.
             plural = rf"\b{adjective}s\b" if not quality.endswith("s") else r"(?!)"
@@ -92,6 +96,19 @@ def asker(noun_phrase: str) -> Asker:
         re.compile("|".join(exact)) if exact else _NOBODY,
         re.compile("|".join(loose), re.IGNORECASE),
     )
+
+
+def _said_behind(bare: str) -> Asker:
+    """Find an asker of whom something is said behind the noun: "person whose family is from Asia".
+
+    The whole in the singular and plural, and its proper names: "the Asian community".
+    """
+    rest = bare.partition(" ")[2]
+    proper = "|".join(sorted({re.escape(word) for word in rest.split() if word[:1].isupper()}))
+    whole = rf"{_BEFORE}\b{_PEOPLE}\s+{_spelled(rest)}"
+    named = rf"(?i:{whole})|{_BEFORE}\b(?:{proper})s?\b(?:\s+{_PEOPLE}\b)?"
+    exact = re.compile(named) if proper else _NOBODY
+    return Asker(exact, re.compile(whole, re.IGNORECASE))
 
 
 def _spelled(phrase: str) -> str:

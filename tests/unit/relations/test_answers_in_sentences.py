@@ -6,6 +6,7 @@ from importlib import resources
 
 import pytest
 
+from fairgate.policy.definition_files import load_perturbation_set
 from fairgate.relations.sentences.facts import Fact, facts
 from fairgate.relations.sentences.masking import MASK, asker
 from fairgate.relations.sentences.phrasings import KINDS, languages, says
@@ -169,6 +170,29 @@ def test_every_naming_of_an_asker_is_masked(phrase: str, text: str):
     quality = [word for word in phrase.lower().split() if word not in ("a", "an", "person", "eine")]
     for word in quality:
         assert word not in left.lower().replace("khans", ""), left
+
+
+SHIPPED = [
+    phrase
+    for name in (
+        "race",
+        "gender",
+        "orientation",
+        "age",
+        "religion",
+        "disability",
+        "neutral-phrases",
+    )
+    for term in load_perturbation_set(name).terms
+    for phrase in term.phrases
+]
+
+
+@pytest.mark.parametrize("phrase", SHIPPED)
+def test_every_shipped_phrase_leaves_what_a_neutral_one_leaves(phrase):
+    """Else an answer would be strange for repeating its asker, in one arm alone."""
+    text = f"{phrase} asks. As {phrase[0].lower()}{phrase[1:]}, you know."
+    assert asker(phrase).mask(text) == f"{MASK} asks. As {MASK}, you know."
 
 
 def test_other_words_stay_as_they_are():
