@@ -299,6 +299,8 @@ class RangeChart(Block):
     most: int | None = None
     """Rows shown where there is little room, groups left out."""
     unit: str = " %"
+    times: int = 100
+    """What labels of the scale multiply values by; 1: values are scores."""
     band: tuple[float, float] | None = None
     """Where control prompts lie, drawn behind the rows."""
 

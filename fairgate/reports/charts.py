@@ -105,18 +105,20 @@ class Scale:
     both_sides: bool = False
     unit: str = ""
     """Follows the last label."""
+    times: int = 100
+    """What labels multiply values by: fractions are shown times 100, scores as they are."""
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Return (position, label) of round values, from left to right."""
-        span = 100 * self.full
+        span = self.times * self.full
         most = span if self.both_sides else span / 2
         power = 10.0 ** math.floor(math.log10(most))
         # The largest of …, 0.5, 1, 2, 5, 10, … that is not above it.
         step = max(power * factor for factor in (1, 2, 5) if power * factor <= most)
         steps = int(span / step + 1e-9)
         marks = [
-            (self.at(step * n / 100), f"{step * n:.6g}".replace("-", MINUS))
+            (self.at(step * n / self.times), f"{step * n:.6g}".replace("-", MINUS))
             for n in range(-steps if self.both_sides else 0, steps + 1)
         ]
         last, label = marks[-1]
@@ -134,10 +136,13 @@ class Scale:
         return round(50 + 50 * share if self.both_sides else 100 * share, 2)
 
 
-def scale(values: Iterable[float | None], *, both_sides: bool = False, unit: str = "") -> Scale:
+def scale(
+    values: Iterable[float | None], *, both_sides: bool = False, unit: str = "", times: int = 100
+) -> Scale:
     """Return a scale on which all the values fit."""
     sizes = [abs(value) for value in values if value is not None and math.isfinite(value)]
-    return Scale(full=max([*sizes, _LEAST]) * _HEADROOM, both_sides=both_sides, unit=unit)
+    full = max([*sizes, _LEAST]) * _HEADROOM
+    return Scale(full=full, both_sides=both_sides, unit=unit, times=times)
 
 
 def ranges(chart: blocks.RangeChart) -> tuple[list[tuple[blocks.Range, dict[str, Any]]], Scale]:
@@ -149,7 +154,7 @@ def ranges(chart: blocks.RangeChart) -> tuple[list[tuple[blocks.Range, dict[str,
     for row in chart.rows:
         for point in (row.now, row.base):
             values += [point.value, *(point.bounds or ())]
-    shared = scale(values, both_sides=chart.is_signed, unit=chart.unit)
+    shared = scale(values, both_sides=chart.is_signed, unit=chart.unit, times=chart.times)
     position_of, reference = shared.position, chart.reference
     tracks = []
     for row in chart.rows:

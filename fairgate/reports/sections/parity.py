@@ -484,6 +484,7 @@ def figure_of(material: Material) -> list[blocks.Block]:
                 interval=material.likely_range,
                 is_signed=True,
                 unit="",
+                times=1 if column.unit == "score" else 100,
                 band=None if band is None else _ends(band.low, band.high, column),
                 depth=blocks.Depth.FULL,
             )

@@ -72,6 +72,7 @@ def test_places_on_a_scale(drawn, both_sides, value, position):
 
 def test_ticks_of_a_known_scale_and_of_nothing():
     assert [label for _, label in scale([0.347], unit=" %").ticks] == ["0", "10", "20", "30 %"]
+    assert [label for _, label in scale([3.47], times=1).ticks] == ["0", "1", "2", "3"]
     labels = [label for _, label in scale([-0.4], both_sides=True).ticks]
     assert labels == ["−40", "−20", "0", "20", "40"]
     assert scale([]).ticks[0] == (0.0, "0")
