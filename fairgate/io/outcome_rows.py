@@ -296,12 +296,15 @@ class _Chosen:
         people = len({(row.category, row.who) for row in rows if not row.is_control})
         prompts = {(row.category, row.who) for row in rows if row.is_control}
         shape = "a row an answer" if self.who else f"{len(self.outcomes)} columns of answers"
-        parts = [f"source `{self.source}`"]
-        parts += [f"who `{self.who}`"] if self.who else []
-        parts += [f"category `{self.category}`"] if self.category else []
-        parts += [f"outcome `{self.outcomes[0]}`"] if self.who else []
-        parts += [f"repeat `{self.repeat}`"] if self.repeat else []
-        parts += [f"one verdict for each `{self.by}`"] if self.by else []
+        roles = {
+            "source": self.source,
+            "who": self.who,
+            "category": self.category,
+            "outcome": self.outcomes[0] if self.who else None,
+            "repeat": self.repeat,
+            "one verdict for each": self.by,
+        }
+        parts = [f"{role} {listed([column[:60]])}" for role, column in roles.items() if column]
         yield (
             f"{shape}, {len(rows):,} answers: {', '.join(parts)}; {people:,} identities, "
             f"{len(prompts):,} control prompts"
@@ -342,7 +345,7 @@ def _told(rows: Sequence[OutcomeRow], chosen: _Chosen) -> Iterator[str]:
             "makes ranges wider"
         )
     if more := len(rows) - len(cells):
-        why = f"repeats (`{chosen.repeat}`)" if chosen.repeat else "repeats, or other columns"
+        why = "repeats" if chosen.repeat else "repeats, or another column tells them apart"
         yield (
             f"{more:,} rows are further answers to the same source and prompt: {why}; they are "
             "averaged"

@@ -79,6 +79,8 @@ _ZERO = 1e-18
 """A variance below it, where the largest deviation is 1, is rounding."""
 _TIE = 1e-9
 _MOST_SOURCES = 1 << 20
+_FEWEST_SCANNED, _MOST_SCANNED = 4, 2000
+"""Identities that are scanned beside all others, each by itself, and times how many others."""
 _POWER = 0.8416
 """Quantile of the normal distribution for "8 times of 10"."""
 Sided = Literal["two", "worse"]
@@ -343,6 +345,7 @@ def scan_each(
     each other). What all suffer alike is not seen, and of categories nothing is said.
     """
     single = {node.columns[0]: node for node in nodes if len(node.columns) == 1}
+    looked_at = _outermost(columns, sorted(single))
     left, first, named = sorted(single), None, list[Named]()
     told: dict[int, ScanResult] = {}
     while True:
@@ -359,6 +362,7 @@ def scan_each(
                 scans=scans * len(single),
             )
             for place in left
+            if place in looked_at
         }
         told |= several
         first = first or min(several.values(), key=lambda one: one.p)
@@ -370,10 +374,10 @@ def scan_each(
         place = min(ranked)[2]
         named.append(replace(several[place].named[0], node=single[place]))
         left.remove(place)
-        if len(left) <= FEWEST_CONTROLS:
+        if len(left) <= FEWEST_CONTROLS or not looked_at.intersection(left):
             break
     looks = [replace(look, node=single[p]) for p, one in told.items() for look in one.looks]
-    last = next(iter(told[place] for place in left))
+    last = next(told[place] for place in left if place in told)
     reach = max((one.reach.get("identity", 0.0) for one in told.values()), default=0.0)
     return ScanResult(
         p=first.p,
@@ -386,6 +390,19 @@ def scan_each(
         controls=last.controls,
         no_verdict=last.no_verdict,
     )
+
+
+def _outermost(columns: Mapping[str, Floats], places: Sequence[int]) -> set[int]:
+    """Return the identities that lie furthest out, at most so many that each can be scanned."""
+    most = max(_FEWEST_SCANNED, _MOST_SCANNED // max(1, len(places)))
+    if len(places) <= most:
+        return {*places}
+    far = np.zeros(len(places))
+    for values in columns.values():
+        own = np.nanmean(values - np.nanmean(values, axis=1, keepdims=True), axis=0)
+        spread = float(np.nanstd(own)) or 1.0
+        far = np.maximum(far, np.abs(own - np.nanmedian(own)) / spread)
+    return {places[place] for place in np.argsort(-far, kind="stable")[:most].tolist()}
 
 
 def _size(result: ScanResult) -> float:

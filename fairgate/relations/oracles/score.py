@@ -8,7 +8,6 @@ other scales and numbers beyond the scale are unreadable; none is guessed.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,6 +52,8 @@ _ENDS = re.compile(r"[*_`\"')\]]*\s*(?:[.;:,](?=\s|$)|\s[-\u2013\u2014(])")
 """What may stand behind a score on the line of its marker: a sentence begins, or a remark."""
 _AROUND = " \t\r\n*_`\"'.!()[]"
 _LONGEST = 4096
+_LARGEST = 1e15
+"""Beyond it, and where it is no number at all, sums of scores would be of no use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def read_score(text: str, scale: Scale = ANY, marker: str = "") -> float | None:
     if match["points"] == "%" and scale.high != 100:
         return None
     value = _value(match["value"])
-    return value if math.isfinite(value) and scale.holds(value) else None
+    return value if abs(value) <= _LARGEST and scale.holds(value) else None
 
 
 def scale_of(texts: Iterable[str]) -> Scale:
