@@ -122,6 +122,11 @@ def _bound(rule: RuleResult) -> Finding:
     )
 
 
+def _source(item: Assessed) -> str:
+    """Return what a pair's answers are compared within; a table's rows have no source's answer."""
+    return item.unit.asks.get(SOURCE, item.unit.cluster)
+
+
 def _somebody(run: GateRun, rule: RuleResult, node: NamedNode, redact: Redaction) -> Finding:
     pairs = [
         item
@@ -132,14 +137,14 @@ def _somebody(run: GateRun, rule: RuleResult, node: NamedNode, redact: Redaction
     beside: dict[str, list[Assessed]] = {}
     for item in pairs:
         if item.unit.is_control:
-            beside.setdefault(item.unit.asks[SOURCE], []).append(item)
+            beside.setdefault(_source(item), []).append(item)
     told: Counter[str] = Counter()
     gained: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     texts: dict[str, str] = {}
     differing = []
     for item in own:
-        controls = beside.get(item.unit.asks[SOURCE], [])
+        controls = beside.get(_source(item), [])
         usual = {sentence for control in controls for sentence in _said(run, control)}
         new = [sentence for sentence in _said(run, item) if sentence not in usual]
         told.update(dict.fromkeys(new, 1))

@@ -80,6 +80,16 @@ def test_a_lower_score_is_red_and_said_in_its_unit(table, tmp_path):
     }
 
 
+def test_machines_are_told_the_same(table, tmp_path, monkeypatch, capsys):
+    path = write(tmp_path / "scores.csv", scored(effect=3))
+    assert main(["table", path, "--format", "json", "--quiet"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    (finding,) = document["findings"]
+    assert (document["command"], finding["rule"]) == ("table", "parity/score")
+    assert main(["table", "gone.csv", "--format", "json"]) == 4
+    assert "no such file" in json.loads(capsys.readouterr().out)["problems"][0]["message"]
+
+
 def test_equal_scores_are_green(table, tmp_path):
     code, said = table(write(tmp_path / "scores.csv", scored(effect=0)))
     assert code == 0
