@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.wording import duration, harmless
+from fairgate.domain.wording import duration, harmless, listed
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy, narrowed
 from fairgate.io.git import writable
 from fairgate.terminal.document import echo_json
@@ -165,12 +165,18 @@ def _record(loaded: LoadedPolicy, today: dt.date | None, notes: Sequence[str]) -
 
 
 def _notices(loaded: LoadedPolicy, today: dt.date | None) -> Iterator[str]:
-    from fairgate.gate.rules import idle_notices, sampled_notices
+    from fairgate.gate.rules import about_documents, idle_notices, sampled_notices
     from fairgate.gate.waivers import ended_notices
     from fairgate.systems.catalogue import kind_of
 
     yield from idle_notices(loaded.policy)
     can = kind_of(loaded.policy.system).capabilities()
+    names = [] if can.gives_documents else about_documents(loaded.policy)
+    if names:
+        yield (
+            f"{listed(names, last='and')}: a run would have no verdict, because the system tells "
+            "no documents; give their place, or remove the rule"
+        )
     yield from sampled_notices(loaded.policy, can.temperature)
     yield from ended_notices(loaded.policy, today)
 

@@ -22,6 +22,7 @@ from fairgate.gate.attribution import most_pairs, most_questions
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
+from fairgate.gate.rules import about_documents
 from fairgate.metrics.sentences import TEXT
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.sentences.facts import facts
@@ -42,6 +43,10 @@ from fairgate.terminal.options import (
 )
 
 _YES = "yes"
+_NONE = "no: the system tells no documents"
+_LABELS = "labels of documents (asr/retrieval)"
+_DISTANCE = "distance of documents (retrieval/mean-distance)"
+_BOTH = "both together (rrs)"
 _WORD = "marigold"
 _REMEMBER = (f"Please remember the word {_WORD}.", "Which word did I ask you to remember?")
 _SHOWN = 90
@@ -142,12 +147,13 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
         cost = f" and {money * len(prompts):.3g} of money" if money else ""
         needed = f"{round(tokens * len(prompts)):,}"
         pace.append(f"By what these three report it costs about {needed} tokens{cost}.")
+    measured = dict(_measured(can, [execution for _, execution, _ in tried]))
     return _Tried(
         loaded=loaded,
         answers=tried,
-        measured=dict(_measured(can, [execution for _, execution, _ in tried])),
+        measured=measured,
         memory=memory,
-        notes=[*kind.notices(), *composition.notices],
+        notes=[*kind.notices(), *composition.notices, *_without_value(loaded, measured)],
         questions=len(prompts),
         characters=sum(map(len, prompts)),
         attribution=_most_for_attribution(loaded, can),
@@ -329,18 +335,28 @@ def _measured(
     else:
         yield "answers", _YES if answered else "no: there was no answer"
     if documents or not any(execution.documents is not None for execution in answered):
-        labels = texts = "no: the system tells no documents"
+        labels = texts = _NONE
         if documents:
             labels = _has(documents, lambda document: document.label, "label")
             texts = _has(documents, lambda document: document.text, "text")
-        yield "labels of documents (asr/retrieval)", labels
-        yield "distance of documents (retrieval/mean-distance)", texts
-        yield "both together (rrs)", labels if labels != _YES else texts
+        yield _LABELS, labels
+        yield _DISTANCE, texts
+        yield _BOTH, labels if labels != _YES else texts
     else:
         yield "documents", "not known: none were found for these questions"
     crossed = can.takes_documents and can.gives_documents
     if can.answers:
         yield "attribution", _YES if crossed else "no: the system is handed no documents"
+
+
+def _without_value(loaded: LoadedPolicy, measured: Mapping[str, str]) -> Iterator[str]:
+    """Yield the rules of a policy that what came back gives no value to."""
+    parts = {"asr/retrieval": _LABELS, "retrieval/mean-distance": _DISTANCE}
+    for name in about_documents(loaded.policy):
+        part = _BOTH if name.startswith("rrs/") else parts.get(name, "")
+        answer = measured.get(part, _NONE if _NONE in measured.values() else _YES)
+        if answer != _YES:
+            yield f"`{name}`: a run would have no verdict, {answer}"
 
 
 def _has(documents: Sequence[Document], part: Callable[[Document], str | None], name: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
-from fairgate.domain.outcomes import Slice, slice_of
+from fairgate.domain.outcomes import Slice, Subject, slice_of
 from fairgate.domain.parity import Against, rule_name
 from fairgate.domain.units import TOGETHER
 from fairgate.metrics.catalogue import BY_ID
@@ -254,6 +254,18 @@ def idle_notices(policy: Policy) -> list[str]:
     if any(not gate.advisory and not getattr(gate, "report", False) for gate in policy.gates):
         return []
     return ["nothing can fail this gate: every rule of the policy is advisory or only reported"]
+
+
+def about_documents(policy: Policy) -> list[str]:
+    """Return the rules that a policy names and that have no value without a system's documents."""
+    names = []
+    for gate in policy.gates:
+        named = f"parity: {gate.parity}" if isinstance(gate, ParityPolicy) else gate.metric
+        metric = None if isinstance(gate, ParityPolicy) else BY_ID.get(gate.metric)
+        is_about = metric is not None and metric.about is Subject.DOCUMENTS
+        if named == "parity: documents" or (is_about and metric and metric.suite_kind != "bbq"):
+            names.append(named)
+    return list(dict.fromkeys(names))
 
 
 def sampled_notices(policy: Policy, temperature: float | None) -> list[str]:

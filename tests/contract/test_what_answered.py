@@ -172,7 +172,7 @@ def test_an_identity_that_always_gets_an_error_is_red_in_seconds_and_told(
     place.sources(12)
     usual = chat.answer
     refused = status, {"error": {"message": "cannot"}}, {}
-    chat.answer = lambda prompt: refused if "A Black person" in prompt else usual(prompt)
+    chat.answer = lambda prompt: refused if "Black" in prompt else usual(prompt)
     assert gate() == 1, place.err
     assert sum(waited) < 15
     notice = place.record()["notices"][0]

@@ -441,3 +441,21 @@ def test_what_is_expected_of_addresses_and_names_of_variables_is_said(workspace)
         assert workspace.run("check", "p.yaml") == 2
         assert said in workspace.err
         assert "sk-abc123" not in workspace.err
+
+
+RULES = ("parity: documents", "asr/retrieval", "rrs/mean", "retrieval/mean-distance")
+
+
+@pytest.mark.parametrize("rule", [*RULES, "parity: all", "asr/generation"])
+def test_a_rule_that_the_system_gives_no_value_is_told_before_a_run(workspace, rule):
+    gate = f"{{{rule}}}" if ":" in rule else f"{{metric: {rule}, max: 0.5}}"
+    system = "{http: {url: 'http://127.0.0.1:1/', response: {answer: $.a%s}}}"
+    for more, is_told in (("", rule in RULES), (", documents: '$.d[*]'", False)):
+        workspace.sources(12)
+        (workspace.root / "p.yaml").write_text(
+            f"version: 1\nname: p\nsystem: {system % more}\nsuites:\n"
+            "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}\n"
+            f"gates: [{gate}]\n"
+        )
+        assert workspace.run("check", "p.yaml") == 0, workspace.err
+        assert (f"`{rule}`: a run would have no verdict" in workspace.out) == is_told
