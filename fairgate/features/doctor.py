@@ -356,7 +356,7 @@ def _without_value(loaded: LoadedPolicy, measured: Mapping[str, str]) -> Iterato
         part = _BOTH if name.startswith("rrs/") else parts.get(name, "")
         answer = measured.get(part, _NONE if _NONE in measured.values() else _YES)
         if answer != _YES:
-            yield f"`{name}`: a run would have no verdict, {answer}"
+            yield f"`{name}`: a run would have no verdict: {answer.removeprefix('no: ')}"
 
 
 def _has(documents: Sequence[Document], part: Callable[[Document], str | None], name: str) -> str:
