@@ -533,7 +533,7 @@ class OnnxEncoder:
     def fingerprint(self) -> str:
         """Identify files, pooling, prompt, length limit, normalisation and device."""
         content = self._folder.fingerprint(*self.settings.facts(), self._prompt, self._device)
-        return f"onnx-encoder/2:{content}"
+        return f"onnx-encoder/3:{content}"
 
     @property
     def dimensions(self) -> int:
@@ -686,7 +686,7 @@ class OnnxClassifier:
     @cached_property
     def fingerprint(self) -> str:
         """Identify the folder's files, the label map and the device."""
-        return f"onnx-classifier/1:{self._folder.fingerprint(self._groups, self._device)}"
+        return f"onnx-classifier/2:{self._folder.fingerprint(self._groups, self._device)}"
 
     def cuts(self, text: str) -> bool:
         """Return whether a text is longer than what the model reads of it. Raises ModelError."""

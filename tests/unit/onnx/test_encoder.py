@@ -51,7 +51,7 @@ def test_a_model_is_loaded_at_the_first_text_only_and_a_decoder_is_no_encoder(tm
     folder = shutil.copytree(MINILM, tmp_path / "minilm")
     (folder / "model.onnx").write_bytes(b"no graph")
     engine = OnnxEncoder(folder, choice=NO_PROMPTS)
-    assert engine.fingerprint.startswith("onnx-encoder/2:")
+    assert engine.fingerprint.startswith("onnx-encoder/3:")
     with pytest.raises(ModelError, match="cannot be loaded"):
         engine.embed(["x"])
     pooling = EmbedderChoice(pooling="mean", query_prompt="", document_prompt="")
