@@ -60,7 +60,7 @@ class OnnxCrossEncoder:
     @cached_property
     def fingerprint(self) -> str:
         """Identify the folder's files and the device."""
-        return f"onnx-cross-encoder/1:{self._folder.fingerprint(ENTAILS, self._device)}"
+        return f"onnx-cross-encoder/2:{self._folder.fingerprint(ENTAILS, self._device)}"
 
     def entails(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
         """Tell for each pair whether its second text follows from its first. Raises ModelError.
