@@ -202,14 +202,14 @@ def _prefix(name: str, call: ast.Call, joined: Mapping[str, str | None]) -> str 
 
 def _is_local(tree: ast.Module, name: str) -> bool:
     """Return whether a name is assigned in functions alone."""
-    within = {
-        id(part) for node in ast.walk(tree) if isinstance(node, Handler) for part in ast.walk(node)
-    }
-    return all(
-        id(node) in within
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-    )
+    left: list[ast.AST] = [tree]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            return False
+        if not isinstance(node, Handler):
+            left += ast.iter_child_nodes(node)
+    return True
 
 
 def _factory(tree: ast.Module, app: _App) -> str | None:
