@@ -1,10 +1,12 @@
-"""Set the owner of the repository, wherever it is named: `make release OWNER=acme`.
+"""Make a release of the checkout: `make release OWNER=acme`; a tag `v0.1.0` does the rest.
 
-The place is `REPOSITORY` in `fairgate/__init__.py`; every other file is made to say the same.
+The owner's place is `REPOSITORY` in `fairgate/__init__.py`; every other file is made to say the
+same. What the changelog has as unreleased becomes the version's section, and its notes.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import subprocess
 import sys
@@ -45,6 +47,38 @@ def set_owner(owner: str, root: Path = ROOT) -> list[Path]:
     return changed
 
 
+def version_of(root: Path = ROOT) -> str:
+    """Return the version that the package names."""
+    text = (root / "fairgate" / "__init__.py").read_text("utf-8")
+    return re.findall(r'^__version__ = "(.*)"$', text, re.MULTILINE)[0]
+
+
+def date_changelog(day: str, root: Path = ROOT) -> None:
+    """Make what is unreleased the section of the version; one that is there stays."""
+    file = root / "CHANGELOG.md"
+    text, version = file.read_text("utf-8"), version_of(root)
+    if f"## [{version}]" not in text:
+        section = f"## [Unreleased]\n\n## [{version}] - {day}\n"
+        file.write_text(text.replace("## [Unreleased]\n", section, 1), "utf-8")
+
+
+def notes(root: Path = ROOT) -> str:
+    """Return what the changelog says of the version."""
+    version = version_of(root)
+    _, *sections = re.split(r"^## ", (root / "CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)
+    for section in sections:
+        heading, _, body = section.partition("\n")
+        if heading.startswith(f"[{version}] - ") and body.strip():
+            return body.strip() + "\n"
+    raise SystemExit(
+        f"CHANGELOG.md: expected a section `## [{version}] - YYYY-MM-DD` that is filled"
+    )
+
+
 if __name__ == "__main__":
-    for changed_file in set_owner(sys.argv[1] if len(sys.argv) == 2 else ""):
-        print(changed_file.relative_to(ROOT))
+    if sys.argv[1:] == ["--notes"]:
+        print(notes(), end="")
+    else:
+        for changed_file in set_owner(sys.argv[1] if len(sys.argv) == 2 else ""):
+            print(changed_file.relative_to(ROOT))
+        date_changelog(dt.datetime.now(tz=dt.UTC).date().isoformat())

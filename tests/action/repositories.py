@@ -42,7 +42,7 @@ jobs:
     runs-on: ubuntu-24.04
     steps:
       - uses: actions/checkout@v5
-      - {uses: org/fairgate@v1, with: {policy: policies/small.yaml, baseline-change: allow}}
+      - {uses: org/fairgate@v0, with: {policy: policies/small.yaml, baseline-change: allow}}
 """
 WORKFLOW_PATH = ".github/workflows/fairness.yml"
 IDENTITY = {

@@ -109,7 +109,7 @@ COMPUTED = [
     "${{ contains(github.event.pull_request.labels.*.name, 'reviewed') && 'allow' }}",
     "${{ steps.mode.outputs.mode }}", "${{ vars.MODE }}", "${{ 'allow' }}", "", "[allow]",
 ]  # fmt: skip
-SECOND = "      - uses: org/fairgate@v1\n        with: {baseline-change: '${{ inputs.x }}'}\n"
+SECOND = "      - uses: org/fairgate@v0\n        with: {baseline-change: '${{ inputs.x }}'}\n"
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,13 @@ def test_no_job_that_runs_files_of_a_pull_request_may_write():
             not checks_out or list(workflow[True] if True in workflow else workflow["on"])
             == ["issue_comment"]
         )  # fmt: skip
+        # What starts at a tag runs no file of anybody's: it takes what was built, and has a person's word.
+        triggers = workflow[True] if True in workflow else workflow["on"]
+        releases = triggers == {"push": {"tags": ["v[0-9]+.[0-9]+.[0-9]+"]}} and job.get(
+            "environment"
+        )
+        if releases and beside == {"actions/download-artifact"} and not writer:
+            continue
         if not is_own or not is_default or any("run" in step for step in job["steps"]):
             wrong.append((name, job_name, uses))
     assert wrong == []
@@ -200,7 +207,7 @@ def folder(tmp_path):
     found = tmp_path / ".github" / "workflows"
     found.mkdir(parents=True)
     for name, text in shown_workflows():
-        (found / name).write_text(text.replace("@v1", f"@{'a' * 40}"), encoding="utf-8")
+        (found / name).write_text(text.replace("@v0", f"@{'a' * 40}"), encoding="utf-8")
     return found
 
 

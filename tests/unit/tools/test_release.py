@@ -12,7 +12,9 @@ from fairgate import REPOSITORY
 from fairgate.features.init import ANYBODY, starter_files
 from fairgate.policy.assembled import schema_address
 
-NAMED = re.compile(r"(?:github(?:usercontent)?\.com/|uses: |`)([\w-]+)/fairgate(?![\w-])")
+NAMED = re.compile(
+    r"(?:github(?:usercontent)?\.com/|uses: |`(?!skills/))([\w-]+)/fairgate(?![\w-])"
+)
 
 
 def named(root):
