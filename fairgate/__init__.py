@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as of `typing`: before `__main__` no module is imported that is not here
 if TYPE_CHECKING:
+    from typing import Any
+
     from fairgate.reports.table import TableVerdict, scan
 
 __all__ = ["TableVerdict", "__version__", "scan"]

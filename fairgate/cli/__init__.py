@@ -213,6 +213,9 @@ def _main(arguments: list[str], names_called: list[str]) -> int:
     try:
         _require_machine()
         _require_text(arguments)
+        for feature in SHIPPED:
+            if feature.first:
+                at(feature.first)(arguments)
         result = cli.main(
             args=arguments, prog_name="fairgate", standalone_mode=False, obj=names_called
         )

@@ -163,6 +163,8 @@ class Feature:
     id: str
     """Name of the file or folder."""
     commands: Mapping[str, Command] = field(default_factory=dict)
+    first: str = ""
+    """Place of a function that is called with the command line before plugins are looked for."""
     before: str = ""
     """Command of the core that its own stand before in `--help`; empty: behind those of a group."""
     extends: Mapping[str, str] = field(default_factory=dict)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 from fairgate.domain.errors import UsageError
@@ -75,8 +76,18 @@ def _installed() -> tuple[Plugin, ...]:
     return tuple(sorted(installed, key=lambda plugin: (plugin.distribution, plugin.id)))
 
 
+_told = SimpleNamespace(hidden=False)
+
+
+def hide(*, hidden: bool) -> None:
+    """Let no plugin be found from here on, or every one again."""
+    _told.hidden = hidden
+
+
 def plugins(group: str) -> Sequence[Plugin]:
     """List the entry points of a group, by distribution and id: the same for every run."""
+    if _told.hidden:
+        return []
     return [plugin for plugin in _installed() if plugin.point.group == group]
 
 

@@ -70,6 +70,7 @@ SHIPPED = (
     Feature(id="accept", extends={"github": ".accept:by_comment"}),
     Feature(
         id="changes",
+        first=".changes.code:hide_plugins_of_a_change",
         commands={
             "rehearse": Command(
                 ".changes.rehearse:rehearse",

@@ -20,6 +20,7 @@ from fairgate.policy.definition_files import (
     collect_perturbation_sets,
     known_dimensions,
     read_task,
+    refuse_named_controls,
     task_from_policy,
     unknown_wordings,
 )
@@ -96,7 +97,9 @@ class SuiteMaterials:
             if path.is_dir():
                 files = [str(file) for file in sorted(path.glob("*.jsonl"))]
                 return read_source_files(files, spec, limit)
-            return read_sources(spec, limit, own)
+            found = read_sources(spec, limit, own)
+            refuse_named_controls(found)
+            return found
 
         if attributes:
             self.attempt("attributes", own)  # told, whether the sources need them or not

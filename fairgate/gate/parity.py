@@ -8,6 +8,7 @@ between two systems. All scans of a run that ask alike share one level, whatever
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -307,6 +308,8 @@ class Question:
     """What is scanned."""
     now: Columns
     """The same columns of this run."""
+    measured: Columns = field(default_factory=dict)
+    """And as the suite measured them, NaN where an answer counts by something coarser."""
     before: Columns = field(default_factory=dict)
     """And of the run that is compared with, where there is one."""
     in_phrases: InPhrases = field(default_factory=dict)
@@ -352,15 +355,19 @@ class Question:
 
     @property
     def undecided(self) -> list[str]:
-        """Identities less than half of whose answers are decided where control prompts' are."""
+        """Identities less than half of whose answers are measured where control prompts' are.
+
+        Or for whom control prompts are measured in less than half of their sources.
+        """
         asked, people = self.prompts.is_asked, len(self.prompts.persons)
         found: dict[str, None] = {}
-        for values in self.now.values():
+        for values in self.measured.values():
             is_there = ~np.isnan(values)
             beside = is_there[:, 0 if self.prompts.is_mutual else people :].any(axis=1)
             for place, person in enumerate(self.prompts.persons):
                 rows = asked[:, place] & beside
-                if rows.any() and is_there[rows, place].mean() < HALF:
+                is_alone = rows.sum() < HALF * asked[:, place].sum()
+                if is_alone or (rows.any() and is_there[rows, place].mean() < HALF):
                     found[label_of(person)] = None
         return list(found)
 
@@ -398,11 +405,12 @@ def question(
         return _nothing(outcome, against, table, where, why)
     now = columns_of(outcome.asked(against), table, prompts)
     in_phrases = in_phrases_of(outcome.asked(against), table, prompts)
+    measured = {name: prompts.matrix(table.values[name]) for name in now}
     if before is None:
         lacking = "" if now else _absent(outcome, against, table)
         return Question(
             suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=now,
-            now=now, in_phrases=in_phrases, lacking=lacking,
+            now=now, measured=measured, in_phrases=in_phrases, lacking=lacking,
             is_open=_without_values(outcome, against, table, now),
             lacks_base=not now and any(lacks_base(c.column, table) for c in outcome.asked(against)),
         )  # fmt: skip
@@ -420,7 +428,8 @@ def question(
     return Question(
         suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=change,
         now={name: now[name] for name in both}, before={name: then[name] for name in both},
-        in_phrases=in_phrases, lacking=lacking,
+        measured={name: measured[name] for name in both}, in_phrases=in_phrases,
+        lacking=lacking,
     )  # fmt: skip
 
 
@@ -709,7 +718,7 @@ def _result(rule: ParityRule, q: Question, scanned: ScanResult | None, alpha: fl
     parity = result_of(q, scanned, alpha)
     failing = [node for node in parity.named if _is_beyond(node, rule)]
     if scanned is not None and not q.is_open:
-        q = replace(q, is_open=_unscanned(q, scanned))
+        q = replace(q, is_open=_unscanned(q, scanned, alpha))
     outcome, reasons = _outcome(rule, q, parity, failing)
     is_since = rule.against in SINCE
     is_first_run = is_since and q.lacking.startswith("first run")
@@ -734,12 +743,21 @@ def _result(rule: ParityRule, q: Question, scanned: ScanResult | None, alpha: fl
     )
 
 
-def _unscanned(q: Question, scanned: ScanResult) -> str:
-    """Name a column whose values differ but that could not be scanned beside others that could."""
+def _unscanned(q: Question, scanned: ScanResult, alpha: float) -> str:
+    """Name a column whose values differ but that could not be scanned beside others that could.
+
+    Or say that nobody could have been named, whatever the values.
+    """
     open_ones = {name: why for name, why in scanned.no_verdict.items() if name in q.columns}
     for name, why in open_ones.items():
         if scanned.sources and varies(q.columns[name]):
             return f"whether answers {q.outcome.by_column[name].event} is not known: {why}"
+    if scanned.sources and q.varies and math.isinf(scanned.critical):
+        key = "a higher `regression_level`" if q.against in SINCE else "a lower `confidence`"
+        return (
+            f"nobody could be named, whatever was answered: chance is not computed as finely as "
+            f"the level {alpha:.3g} asks over so many questions; set {key}, or ask fewer"
+        )
     return ""
 
 

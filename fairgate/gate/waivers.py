@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Better, Outcome, RuleResult, Slice, Waiver, slice_of
-from fairgate.domain.parity import PARITY, Level, NamedNode
+from fairgate.domain.parity import PARITY, SCORE, Level, NamedNode, ParityResult
 from fairgate.domain.wording import harmless, listed, quoted, suggestion, within_sentence
 from fairgate.gate.rules import expand_rules, parity_rules
 from fairgate.metrics.catalogue import BY_ID
@@ -91,27 +91,38 @@ def waiver_problems(
             why = f"{name} is about nobody by name; take `who` out, or name its slice by `where`"
         if why:
             yield ("waivers", position, "rule"), why
-        elif entry.who is not None and (why := _nobody(entry.who, plan, entry.suite)):
+        elif entry.who is not None and (why := _nobody(entry.who, plan, matches[0][1])):
             yield ("waivers", position, "who"), why
+        metric = BY_ID.get(entry.rule)
+        most = 1.0 if metric is None else max(abs(metric.least), abs(metric.greatest))
+        if abs(entry.up_to) > most and not entry.rule.startswith(f"{PARITY}{SCORE}"):
+            why = f"{name} is never beyond {most:g}, and {entry.up_to:g} waives all"
+            yield ("waivers", position, "up_to"), f"{why}; give a value that it can have"
         if why := day_problem(entry.expires, today):
             yield ("waivers", position, "expires"), why
 
 
-def _nobody(who: str, plan: TestPlan, suite: str | None) -> str:
-    """Return that no question is about somebody of that name; empty where one is."""
-    labels: dict[str, str] = {Level.EVERYBODY: Level.EVERYBODY}
+def _nobody(who: str, plan: TestPlan, suite: str) -> str:
+    """Return that no question is about somebody of that name, or several; empty where one is."""
+    wide, labels = {str(Level.EVERYBODY)}, dict[str, str]()
+    several: dict[str, dict[str, None]] = {}
     for unit in plan.outline:
-        if unit.is_control or suite not in (None, unit.suite):
+        if unit.is_control or unit.suite != suite:
             continue
         category, term = unit.dimensions.get("category", ""), unit.dimensions.get("term", "")
         phrase = within_sentence(unit.names.get("noun_phrase", ""))
         label = "/".join(filter(None, (category, term)))
-        labels |= {category: category, term: label, label: label, f"{phrase} ": label}
-    if who in labels:
-        return ""
-    meant = labels.get(f"{who} ")
-    hint = f"write `{meant}`" if meant else suggestion(who, sorted({*labels.values()}))
-    return f"nobody is called {quoted(who)}; {hint}"
+        labels |= {term: label, label: label, f"{phrase} ": label}
+        several.setdefault(term, {})[label] = None
+        wide.add(category)
+    labels |= {each: each for each in wide}
+    if who not in labels:
+        meant = labels.get(f"{who} ")
+        hint = f"write `{meant}`" if meant else suggestion(who, sorted({*labels.values()}))
+        return f"nobody is called {quoted(who)}; {hint}"
+    if who not in wide and len(several.get(who, ())) > 1:
+        return f"{quoted(who)} is {listed(sorted(several[who]), last='and')}; name one of them so"
+    return ""
 
 
 def ended_notices(policy: Policy, today: dt.date | None) -> Iterator[str]:
@@ -167,7 +178,10 @@ def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
         needed = [(entries[0] if entries else None, result.value)]
     else:
         needed = [
-            (next((e for e in entries if e.who in _names_of(node)), None), node.estimate)
+            (
+                next((e for e in entries if e.who in _names_of(node, result.parity)), None),
+                node.estimate,
+            )
             for node in result.failing
         ]
     waivers, reasons = [], []
@@ -193,9 +207,15 @@ def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
     return replace(result, reasons=[*result.reasons, str(first)], waiver=first)
 
 
-def _names_of(node: NamedNode) -> tuple[str, ...]:
-    """Return what a waiver may call a node: its name, an identity's with its category, too."""
-    return node.name, "/".join(node.who[0]) if len(node.who) == 1 else node.name
+def _names_of(node: NamedNode, parity: ParityResult) -> tuple[str, ...]:
+    """Return what a waiver may call a node: its name, or an identity's with its category.
+
+    The name alone is a category's, or everybody's, where one of these is called so, too.
+    """
+    if node.level is not Level.IDENTITY:
+        return (node.name,)
+    wide = {str(Level.EVERYBODY), *(one.person[0] for one in parity.identities)}
+    return ("/".join(node.who[0]), *(() if node.name in wide else (node.name,)))
 
 
 def _uncovered(entry: WaiverPolicy, result: RuleResult, value: float | None, day: str) -> str:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from fairgate.domain.cases import TestPlan
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, RuleResult, Slice, slice_of
-from fairgate.domain.parity import Against
+from fairgate.domain.parity import PARITY, Against
 from fairgate.domain.schema import Strict
 from fairgate.domain.wording import harmless
 from fairgate.gate.decide import decide
 from fairgate.gate.gate import GateResult, GateRun, result_of
-from fairgate.gate.rules import ParityRule, Rule, expand_rules, parity_rules
+from fairgate.gate.rules import ParityRule, Rule, expand_rules, outcomes_of, parity_rules
 from fairgate.gate.waivers import is_worse, waives
 from fairgate.github.leaves import leaf_changes, leaves_of
 from fairgate.github.sides import Side, differ
@@ -167,7 +167,7 @@ def loosened(
         for policy, plan, own in zip((before, after), plans, suites, strict=True)
     )
     of_policy = (
-        *_shared_level(then, now),
+        *_shared_level(then, now, suites),
         *_thresholds(before, after),
         *_parts("system", before.system, after.system),
         *_parts("reference", before.reference, after.reference),
@@ -309,11 +309,33 @@ def _thresholds(before: Policy, after: Policy) -> Iterator[_Found]:
     yield from _unweighed(before, after, _OF_POLICY)
 
 
-def _shared_level(then: Sequence[AnyRule], now: Sequence[AnyRule]) -> Iterator[_Found]:
-    """Tell where questions about slices are new: all questions of a kind share one level."""
-    old, new = ({r.slice for r in side if isinstance(r, ParityRule)} for side in (then, now))
-    if any(where for _, _, where in new - old):
-        yield _WHOLE, "more questions share one level: somebody is named less easily"
+def _shared_level(
+    then: Sequence[AnyRule],
+    now: Sequence[AnyRule],
+    suites: tuple[Mapping[str, Suite], Mapping[str, Suite]],
+) -> Iterator[_Found]:
+    """Tell where more is asked of what shares one level, as all questions of a kind do."""
+    (old, tests), (new, more_tests) = map(_families, (then, now), suites)
+    if len(new) > len(old):
+        number = f"{len(new)} questions, before {len(old)}"
+        yield 0.0, f"more questions share one level ({number}): somebody is named less easily"
+    if more_tests > tests:
+        number = f"{more_tests}, before {tests}"
+        yield 0.0, f"more rules that compare share one level ({number}): one is broken less easily"
+
+
+def _families(
+    rules: Sequence[AnyRule], suites: Mapping[str, Suite]
+) -> tuple[frozenset[Slice], int]:
+    """Return the questions about parity, asked for or not, and how many rules compare."""
+    asked = {r.slice for r in rules if isinstance(r, ParityRule) and r.against is Against.CONTROL}
+    asked |= {
+        slice_of(f"{PARITY}{outcome.id}", name, {})
+        for name, suite in suites.items()
+        for outcome in outcomes_of(suite)
+    }
+    gates = [rule.gate for rule in rules if isinstance(rule, Rule)]
+    return frozenset(asked), sum(g.regression is not None or g.budget is not None for g in gates)
 
 
 def _evidence(before: Policy, after: Policy) -> Iterator[_Found]:

@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -21,14 +22,14 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from fairgate.domain.attributes import AttributeValue, Dimension, Manner, Wording
-from fairgate.domain.cases import SENTIMENTS, TONES, Classifier, Task
+from fairgate.domain.cases import SENTIMENTS, TONES, Classifier, Source, Task
 from fairgate.domain.errors import DataError, PolicyError, Problem
 from fairgate.domain.schema import Name, Strict, Text
 from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.io.named_files import existing
 from fairgate.policy.checks import label_problems
 from fairgate.policy.parse import Model, validated
-from fairgate.policy.plain_words import why_unclear, words_of
+from fairgate.policy.plain_words import odd_letters, why_unclear, words_of
 from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
 from fairgate.relations.clauses import gerund_of, negated_clause, plural_clause, plural_noun
 from fairgate.relations.english import holds, with_article
@@ -647,25 +648,66 @@ def _in_other_languages(control: PerturbationSet, sets: Iterable[PerturbationSet
 
 
 def _named_by(control: PerturbationSet, sets: Iterable[PerturbationSet]) -> Iterator[str]:
-    """Yield which phrases of a control set name somebody, of what is shipped or in other sets.
-
-    Words are compared without what is between them: `Mus-lim` is one. And which cannot be compared.
-    """
-    identities = dict(_identities())
-    for group in sets:
-        identities |= _of_terms(group)
-    joined = {words.replace(" ", ""): whose for words, whose in identities.items()}
-    longest = max(map(len, joined)) + 1
+    """Yield which phrases of a control set name somebody, or cannot be compared."""
+    known = _Known.of(sets)
     for term in control.terms:
-        words = words_of(term.noun_phrase)
-        for part in _parts(words, longest):
+        phrase = term.noun_phrase
+        if why := known.named(phrase) or why_unclear(phrase):
+            yield f"{quoted(phrase)} {why}"
+
+
+def refuse_named_controls(sources: Iterable[Source]) -> None:
+    """Raise DataError where control prompts of a table name somebody whom their source does not.
+
+    Their texts are as somebody wrote them: only in words that the source lacks letters must be
+    plain.
+    """
+    pairs = [(source, pair) for source in sources for pair in source.pairs]
+    controls = [(source, pair) for source, pair in pairs if pair.is_control]
+    if not controls:
+        return
+    known = _Known.of((), (pair.attribute for _, pair in pairs if not pair.is_control))
+    faults = []
+    for source, pair in controls:
+        there = {*words_of(source.text)}
+        new = " ".join(word for word in pair.follow_up.split() if not {*words_of(word)} <= there)
+        if why := known.named(pair.follow_up, source.text) or odd_letters(new):
+            faults.append(f"{quoted(pair.place)} of {quoted(source.id)} {why}")
+    if faults:
+        more = f", and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+        raise DataError(
+            "written control prompts name identities, beside which nothing would be seen, or are "
+            f"written so that nobody can tell: {'; '.join(faults[:_SHOWN])}{more}; take such texts "
+            "out, or give them a category"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """Words of everybody who is known, without what is between them, and whose they are."""
+
+    words: Mapping[str, str]
+    longest: int
+
+    @classmethod
+    def of(cls, sets: Iterable[PerturbationSet], attributes: Iterable[str] = ()) -> _Known:
+        """Take those that are shipped, those of sets, and attributes: `Mus-lim` is one word."""
+        said = dict(_identities())
+        for group in sets:
+            said |= _of_terms(group)
+        said |= {_core(name): name for name in attributes}
+        words = {each.replace(" ", ""): whose for each, whose in said.items() if each}
+        return cls(words, max(map(len, words)) + 1)
+
+    def named(self, text: str, beside: str = "") -> str:
+        """Return who is named in a text and not in the one beside it; empty: nobody."""
+        there = {"".join(part) for part in _parts(words_of(beside), self.longest)}
+        for part in _parts(words_of(text), self.longest):
             one = "".join(part)
-            if whose := joined.get(one) or joined.get(one.removesuffix("s")):
-                yield f"{quoted(term.noun_phrase)} says {quoted(' '.join(part))} ({whose})"
-                break
-        else:
-            if why := why_unclear(term.noun_phrase):
-                yield f"{quoted(term.noun_phrase)} {why}"
+            whose = self.words.get(one) or self.words.get(one.removesuffix("s"))
+            if whose and one not in there:
+                return f"says {quoted(' '.join(part))} ({whose})"
+        return ""
 
 
 def _parts(words: Sequence[str], longest: int) -> Iterator[Sequence[str]]:

@@ -39,13 +39,18 @@ def _plain(text: str) -> Iterator[str]:
 
 def why_unclear(text: str) -> str:
     """Return why the words of a text cannot be compared with others; empty where they can."""
-    letters = [letter for letter in unicodedata.normalize("NFKC", text) if letter.isalpha()]
-    scripts = {unicodedata.name(letter, "?").split()[0] for letter in letters}
+    scripts = _scripts(text)
     for character in text:
         kind = unicodedata.category(character)[0]
         is_joining = character in _JOINING and _LATIN not in scripts
         if kind not in "LMN" and character not in _MARKS and not is_joining:
             return f"has the character {_named(character)}"
+    return odd_letters(text)
+
+
+def odd_letters(text: str) -> str:
+    """Return what keeps the letters of a text from being compared; empty where nothing does."""
+    scripts = _scripts(text)
     if len(scripts) > 1 and not scripts <= _TOGETHER:
         return f"mixes letters of {' and '.join(sorted(script.capitalize() for script in scripts))}"
     if _LATIN in scripts:
@@ -55,6 +60,11 @@ def why_unclear(text: str) -> str:
             return f"has the letter {_named(odd)}, which is of no common alphabet"
     mixed = next((word for word in words_of(text) if not _NUMBER.fullmatch(word)), "")
     return f"writes {mixed!r} with digits" if mixed else ""
+
+
+def _scripts(text: str) -> set[str]:
+    letters = [letter for letter in unicodedata.normalize("NFKC", text) if letter.isalpha()]
+    return {unicodedata.name(letter, "?").split()[0] for letter in letters}
 
 
 def _named(character: str) -> str:

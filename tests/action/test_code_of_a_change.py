@@ -17,6 +17,7 @@ from fakes.following import following
 
 import fairgate
 from fairgate.cli import main
+from fairgate.domain.plugins import GROUPS
 from fairgate.github.comments import read_comment
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to"
@@ -115,10 +116,25 @@ def test_a_relation_behind_a_link_of_the_head_is_refused(own):
     assert "ran" not in done.stderr
 
 
+FORGES = """\
+import os
+for pipe in range(3, 64):
+    try:
+        os.write(pipe, bytes(1))
+    except OSError:
+        pass
+os.write(2, b"ran " + __name__.encode())
+os._exit(0)
+"""
+"""Also writes what the process that writes the exit status reads."""
+
+
 PLUGIN = {
     "evil-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n",
-    "evil-1.0.dist-info/entry_points.txt": "[fairgate.metrics]\nevil/x = evil:X\n",
-    "evil.py": LEAVES,
+    "evil-1.0.dist-info/entry_points.txt": "".join(
+        f"[{group}]\nevil/x = evil:X\n" for group in GROUPS
+    ),
+    "evil.py": FORGES,
 }
 WAYS = {
     "a plugin in the current folder": ("", PLUGIN, {"python": ("-m", "fairgate")}),
@@ -181,17 +197,18 @@ def loaded_before_fairgate():
     return {*done.stdout.split()}
 
 
-FORGES = """\
-import os
-for pipe in range(3, 64):
-    try:
-        os.write(pipe, bytes(1))
-    except OSError:
-        pass
-os.write(2, b"ran")
-os._exit(0)
-"""
-"""Also writes what the process that writes the exit status reads."""
+def test_nor_from_a_folder_outside_of_the_checkout(own, tmp_path):
+    for file, text in PLUGIN.items():
+        own.write(f"src/{file}", text)
+    own.commit("code")
+    root = own.root
+    for named in (("--root", str(root)), (f"--root={root}",)):
+        command = ["run", str(root / GATE), *named, "--base", "main", "--quiet"]
+        done = subprocess.run(
+            [sys.executable, "-m", "fairgate", *command], cwd=tmp_path, capture_output=True,
+            text=True, check=False, env={**os.environ, **IDENTITY, "PYTHONPATH": str(root / "src")},
+        )  # fmt: skip
+        assert (done.returncode, "ran" in done.stderr) == (2, False), done.stderr
 
 
 @pytest.mark.parametrize("folder", ["", "lib/"])

@@ -106,6 +106,31 @@ def test_what_is_not_known_is_never_green(asked, without):
     assert "toward the worse labels is not known" in lacking["reasons"][0]
 
 
+BESIDE = {
+    "too little mass": lambda said: said.update(degrees=dict.fromkeys(said["degrees"], -6.0)),
+    "next to none": lambda said: said.update(degrees=dict.fromkeys(said["degrees"], -1e308)),
+    "no degrees": lambda said: said.pop("degrees"),
+    "other labels": lambda said: said.update(degrees={"negative": -0.1, "other": -3.0}),
+}
+
+
+@pytest.mark.parametrize("share", [0.4, 0.6, 1.0])
+@pytest.mark.parametrize("way", BESIDE)
+def test_a_harm_in_degrees_hides_behind_no_answers_without_them(asked, way, share):
+    """A model that answers an identity in other forms would be judged by its labels alone."""
+
+    def answer(row):
+        said = recorded(row, harm=1.0)
+        if row["key"].endswith("gender/woman") and random.Random(row["key"]).random() < share:
+            BESIDE[way](said)
+        return said
+
+    asked.respond(answer)
+    assert asked.run("run", "policy.yaml", "--out", "out") in (1, 5), asked.said
+    if share == 1.0:
+        assert "less than half of what was asked for gender/woman is decided" in asked.said
+
+
 @pytest.mark.parametrize("share", [0.0, 0.3])
 def test_answers_beside_the_forms_count_by_their_labels_and_are_counted(asked, share):
     def answer(row):

@@ -326,3 +326,59 @@ def test_a_ship_check_has_the_name_that_it_is_given_and_ignores_no_option(worksp
         assert workspace.run("init", "--ship-check", *options) == 2
         assert f"leave out `{options[0]}`" in workspace.err
     assert not (workspace.root / "policies" / "ship-check.yaml").exists()
+
+
+ODD = (
+    "q}\n  serve: {command: [touch, pwn]}\n  #", 'q": "x", "z', "a: b # c", "{{query}}", "null", "[x", "\x1b[31m",
+)  # fmt: skip
+PLACES = {
+    "an alias": "question: str = Field(..., alias={0!r})", "an alias of documents": "question: str\n"
+    "    documents: list[str] = Field(..., alias={0!r})",
+}  # fmt: skip
+ODD_APP = """\
+import os
+from fastapi import FastAPI
+from pydantic import BaseModel, Field
+app = FastAPI()
+KEY = os.environ[{key!r}]
+class Asked(BaseModel):
+    {asked}
+@app.post({route!r})
+def ask(asked: Asked):
+    return {{{reply!r}: "x"}}
+"""
+
+
+@pytest.mark.parametrize(
+    "place", [*PLACES, "a variable", "a route", "a reply", "a corpus", "a file"]
+)
+def test_no_name_of_a_service_writes_into_its_policy(workspace, place, tmp_path):
+    """Whoever wrote the service, or only a name in it, says no more than that name."""
+    wrong = []
+    for number, odd in enumerate(ODD):
+        root = tmp_path / str(number)
+        root.mkdir()
+        fields = {"key": "KEY", "asked": "question: str", "route": "/ask", "reply": "answer"}
+        if place in PLACES:
+            fields["asked"] = PLACES[place].format(odd)
+        elif place in ("a variable", "a route", "a reply"):
+            fields[{"a variable": "key", "a route": "route", "a reply": "reply"}[place]] = odd
+        name = odd.replace("/", "") or "x"
+        (root / (f"{name}.py" if place == "a file" else "app.py")).write_text(
+            ODD_APP.format(**fields)
+        )
+        if place == "a corpus":
+            (root / "data").mkdir()
+            (root / "data" / f"{name}.csv").write_text("id,text\n1,One.\n2,Two.\n3,C\n4,D\n")
+        os.chdir(root)
+        code = workspace.run("init", "--yes", "--system", "http")
+        try:
+            system = loaded(root / POLICY)["system"]
+            serve = system["serve"]["command"]
+            fine = {*system} <= {"http", "serve"} and serve[0] == "python" and "touch" not in serve
+            fine &= workspace.run("check", POLICY) == 0
+        except Exception as error:  # noqa: BLE001
+            fine = f"{type(error).__name__}"
+        if fine is not True or code or "\x1b" in workspace.out + workspace.err:
+            wrong.append((odd, code, fine, workspace.err[:200]))
+    assert wrong == []

@@ -89,6 +89,32 @@ def test_long_answers_for_everybody_are_no_verdict(support):
     assert "Nothing was decided" in support.out
 
 
+LONG = "You can send it back within {0} days, the label for number {0} is in the box, " + (
+    "and the post office beside the station {0} takes it until six, " * 20
+)
+CLAUSES = {
+    "scorn": "and people like you should not have bought it at all, as everybody knows",
+    "suspicion": "but show us your papers first, for we do not believe a word of what you say",
+    "another matter": "and the moon is made of green cheese, which mice eat with a golden spoon",
+}
+
+
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_the_end_of_a_long_sentence_is_read(support, clause):
+    """An embedder reads so many words of a text: everybody's beginning is the same."""
+
+    def answer(row):
+        own = row["key"].split("#")[0][1:]
+        is_harmed = row["key"].endswith("age/elderly")
+        return (
+            LONG.format(own) + (CLAUSES[clause] if is_harmed else "and that is all there is") + "."
+        )
+
+    assert support.judged(answer, sources=24) == 1, support.said
+    failed = [rule for rule in support.record()["rules"] if rule["outcome"] == "fail"]
+    assert [rule["metric"] for rule in failed] == ["parity/sentences"]
+
+
 @pytest.mark.parametrize("thinking", ["", f"<think>{USUAL * 300}</think>"])
 def test_as_many_as_are_read_are_read(support, thinking):
     """What a model thinks is none of its answer."""

@@ -252,3 +252,41 @@ def test_an_auditor_s_twenty_questions_are_answered_by_the_page(history):
     assert not re.search(
         r"\bcompliant\b|\bcompliance\b|\bfair(ly)?\b|\bunbiased\b", page, re.IGNORECASE
     )
+
+
+def texts_in(value, path=()):
+    """Yield the place of each text in a record; of a list of its first entry."""
+    items = value.items() if isinstance(value, dict) else enumerate(value[:1])
+    for key, inner in items:
+        if isinstance(inner, str):
+            yield (*path, key)
+        if isinstance(inner, dict | list):
+            yield from texts_in(inner, (*path, key))
+
+
+def test_no_text_of_a_run_is_an_option_of_git(history):
+    """Whoever hands the folder of a run over has chosen each of them."""
+    judged(history)
+    folder = history.root / "out"
+    target = history.root / f"written-{'a' * 40}"
+    hashes, text = (
+        json.loads((folder / "parts.json").read_text()),
+        (folder / "run.json").read_text(),
+    )
+    wrong = []
+    for place in texts_in(json.loads(text)):
+        edited = json.loads(text)
+        *way, last = place
+        part = edited
+        for key in way:
+            part = part[key]
+        part[last] = f"--output={target}"
+        content = json.dumps(edited)
+        (folder / "run.json").write_text(content)
+        hashes["parts"]["run.json"] = hashlib.sha256(content.encode()).hexdigest()
+        (folder / "parts.json").write_text(json.dumps(hashes))
+        code = history.run("record", "out", "--out", "record.json")
+        if target.exists() or code not in (0, 2, 4) or "internal" in history.err:
+            wrong.append((place, code, target.exists()))
+            target.unlink(missing_ok=True)
+    assert wrong == []

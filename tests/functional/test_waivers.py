@@ -182,6 +182,15 @@ def test_report_only_exits_0_and_says_what_it_said(biased_run):
     (waiver("parity/unreadable", None, who="black") + waiver("parity/unreadable", None, who="race"), ""),
     (waiver("parity/unreadable", None, who="black") * 2, "too; keep one of them"),
     (waiver("parity/unreadable", None), "add `who`, as the report names them"),
+    (waiver("parity/unreadable", None, who="race/black"), ""),
+    (waiver("parity/unreadable", None, who="everybody"), ""),
+    (waiver("parity/unreadable", None, who="RACE"), "nobody is called 'RACE'; did you mean `race`"),
+    (waiver("parity/unreadable", None, who="'*'"), "nobody is called '*'"),
+    (waiver("parity/unreadable", None, who="gender/black"), "nobody is called 'gender/black'"),
+    (waiver("parity/unreadable", None, who="race", up_to=5), "5 waives all; give a value that it can"),
+    (waiver("parity/unreadable", None, who="race", up_to=1.0e308), "waives all"),
+    (waiver("parity/unreadable", None, who="race", up_to=-2), "is never beyond 1, and -2 waives all"),
+    (waiver(up_to=1.5), "1.5 waives all"),
     (waiver("parity/answers", None, who="black"), "no rule is `parity/answers"),
     (waiver(who="black"), "is about nobody by name"),
     (waiver(suite="other"), "suite: other}`; did you mean"),
@@ -291,7 +300,7 @@ def test_the_title_counts_and_the_list_is_short(biased_run):
 
 LIMITS = {
     # the rule's limits, what the values of a waiver let through, and what they do not
-    "max: 0.2": ([1, 1.5], [0.21, 0.99]),
+    "max: 0.2": ([1], [0.21, 0.99]),
     "max_abs: 0.2": ([1, -1], [0.5]),
     "max: 0.2, min: 0.1": ([1], [0.5]),
     "max: 0.2, evidence: significant": ([1], [0.9]),
@@ -351,6 +360,46 @@ def test_a_waiver_without_a_value_is_no_waiver(biased_run, wrong):
     biased_run.policy(GATES + waived(waiver(up_to=wrong or None)))
     assert biased_run.run("check", "policy.yaml") == 2
     assert "up_to" in biased_run.said
+
+
+ALIKE = {
+    "hair": ["black", "grey"], "other": ["race", "tall"], "odd": ["everybody", "short"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("who", "harmed", "code"),
+    [
+        ("black", "race/black", 2), ("hair/black", "race/black", 1), ("race/black", "race/black", 0),
+        ("race/black", "hair/black", 1), ("other/race", "other/race", 0), ("race", "other/race", 1),
+        ("race", "race/", 0), ("odd/everybody", "odd/everybody", 0), ("everybody", "odd/everybody", 1),
+    ],
+)  # fmt: skip
+def test_a_name_that_several_have_waives_for_one_of_them(biased_run, who, harmed, code):
+    for name, terms in ALIKE.items():
+        rows = "".join(
+            f"  - {{term: {t}, noun_phrase: 'A person with {t} {name}'}}\n" for t in terms
+        )
+        (biased_run.root / f"{name}.yaml").write_text(f"id: {name}\nterms:\n{rows}")
+    write = biased_run.policy
+
+    def policy(gates):
+        text = write(gates, suite="    control: neutral-phrases\n")
+        sets = ", ".join(f"{name}.yaml" for name in ALIKE)
+        text = re.sub(r"perturbations: \[(.*?)\]", rf"perturbations: [\1, {sets}]", text)
+        (biased_run.root / "policy.yaml").write_text(text)
+
+    biased_run.policy = policy
+    harm = lambda key: "negative" if f"#{harmed}" in key else "positive"  # noqa: E731
+    gates = "  - {parity: answers}\n"
+    assert biased_run.judge(gates=gates, answer=harm) == 1, biased_run.said
+    entry = waiver("parity/answers", None, who=who)
+    if code == 2:
+        biased_run.policy(gates + waived(entry))
+        assert biased_run.run("check", "policy.yaml", *DAY) == 2
+        assert "'black' is `hair/black` and `race/black`; name one of them so" in biased_run.said
+    else:
+        assert biased_run.judge(entry, gates=gates, answer=harm) == code, biased_run.said
 
 
 def test_a_difference_is_waived_for_whom_the_waiver_names(biased_run):

@@ -114,6 +114,37 @@ def test_an_empty_cell_asks_nothing(letters):
     assert space.run("run", "policy.yaml", "--out", "out") == 0, space.said
 
 
+NAMES = {
+    "an identity": "I am a Muslim man, always happy on day {n}.", "one of the table": "Says a Black man: day {n}.",
+    "in pieces": "I am always Mus-lim happy on day {n}.", "Cyrillic": "I am a Musl\u0456m, happy on day {n}.",
+    "full-width": "I am \uff27\uff21\uff39 and happy on day {n}.", "a name": "Tyrone is always happy on day {n}.",
+    "a digit": "I am a Mus1im, happy on day {n}.", "zero width": "I am g\u200bay, happy on day {n}.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", NAMES)
+def test_control_prompts_that_name_somebody_are_an_error(letters, way):
+    """Beside them a difference to that identity would not be seen."""
+    rows = [
+        (*row[:9], NAMES[way].format(n=n), *row[10:]) if n % 7 == 3 else row
+        for n, row in enumerate(WHOLE[1:])
+    ]
+    space = letters([WHOLE[0], *rows])
+    assert space.run("check", "policy.yaml") == 2
+    assert "written control prompts name identities" in space.said
+    assert "'control/typing 5' of 'l3'" in space.said
+
+
+def test_control_prompts_may_name_whom_their_source_names(letters):
+    rows = [
+        tuple(cell.replace("I am", "My Muslim neighbour is") if k > 1 else cell
+              for k, cell in enumerate(("", *row)))[1:]
+        for row in WHOLE[1:]
+    ]  # fmt: skip
+    space = letters([WHOLE[0], *rows])
+    assert space.run("check", "policy.yaml") == 0, space.said
+
+
 def test_texts_that_no_relation_asks_are_an_error(letters):
     space = letters(relations="set-equivalence")
     assert space.run("check", "policy.yaml") == 2

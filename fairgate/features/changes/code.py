@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import UsageError
-from fairgate.domain.plugins import module_files
+from fairgate.domain.plugins import hide, module_files
 from fairgate.domain.wording import quoted
 from fairgate.io.git import Repository, repository_of, tracked_below
 
@@ -23,6 +23,23 @@ if TYPE_CHECKING:
 
 _BELIEVED = ("HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE")
 """Variables of folders with models, data sets and git's own settings."""
+
+
+def hide_plugins_of_a_change(arguments: Sequence[str]) -> None:
+    """Let no plugin be imported where a change is to be judged that could have brought one.
+
+    Commands come from plugins, too; who is refused is told by the command itself.
+    """
+    judges = any(each == "rehearse" or each.partition("=")[0] == "--base" for each in arguments)
+    named = (Path(each.removeprefix("--root=")) for each in arguments)
+    path, is_refused = [*sys.path], False
+    try:
+        for root in (Path(), *filter(os.path.isdir, named)) if judges else ():
+            refuse_own_code(root)
+    except UsageError:
+        is_refused = True
+        sys.path[:] = path
+    hide(hidden=is_refused)
 
 
 def refuse_own_code(root: Path) -> None:

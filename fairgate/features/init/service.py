@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairgate.domain.wording import harmless
+
 _APPS, _PARTS = ("FastAPI", "Flask"), ("APIRouter", "Blueprint")
 _JOINED = {"include_router": "prefix", "register_blueprint": "url_prefix"}
 _ASK = (
@@ -302,7 +304,7 @@ def _variables(tree: ast.AST) -> Iterator[tuple[str, bool]]:
 
 
 def _needed(tree: ast.AST) -> list[str]:
-    return sorted({name for name, needs in _variables(tree) if needs})
+    return sorted({name for name, needs in _variables(tree) if needs and _is_plain(name)})
 
 
 def _read_elsewhere(tree: ast.AST) -> list[str]:
@@ -331,17 +333,23 @@ def _asked(route: _Route, source: _Source) -> dict[str, Any]:
         and len([kind for kind in kinds if kind not in _GIVEN_BY_THE_FRAMEWORK]) == 1
     ):
         fields = source.fields(models[0])
-        texts = [name for name, (kind, _) in fields.items() if _is_text(kind)]
-        lists = [name for name, (kind, _) in fields.items() if kind.lower().startswith("list[")]
+        plain = {name: kind for name, (kind, _) in fields.items() if _is_plain(name)}
+        texts = [name for name, kind in plain.items() if _is_text(kind)]
+        lists = [name for name, kind in plain.items() if kind.lower().startswith("list[")]
         required = [name for name, (_, is_required) in fields.items() if is_required]
         asked = _first(_QUESTION, texts) or (texts[0] if len(texts) == 1 else "")
         given = _first(_DOCUMENTS, lists)
         if not asked and "messages" in lists:
             asked = "messages"
-        lacking = [f"`{name}`" for name in required if name not in (asked, given)]
+        lacking = [f"`{harmless(name)}`" for name in required if name not in (asked, given)]
         if asked:
             return {"asked": asked, "given": given, "lacking": lacking}
     return {"asked": name} if (name := _taken(route.handler)) else {}
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a key may stand in a policy as it is: an alias may be any text."""
+    return name.isidentifier() and name.lower() not in ("null", "true", "false")
 
 
 def _is_text(kind: str) -> bool:

@@ -143,7 +143,7 @@ class _Evidence(_Read):
 class _Provenance(_Read):
     policy_path: Text
     policy_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
-    commit: Annotated[str, Field(pattern=FULL_COMMIT.pattern)] | None
+    commit: Annotated[str, Field(pattern=f"^(?:{FULL_COMMIT.pattern})$")] | None
     under_test: dict[Text, Text]
     environment: dict[Text, Text]
 

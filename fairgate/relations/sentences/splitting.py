@@ -9,6 +9,7 @@ or a step, an ordinal ("am 3. Mai"), an initial or a common abbreviation ("Dr. L
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from fairgate.relations.oracles.text import is_unspaced
 from fairgate.relations.sentences.facts import MONTHS
@@ -66,6 +67,10 @@ _DATE = re.compile(r"\d{4}\.(?:\s?\d{1,2}\.)?$")
 """Korean dates: "2024. 3. 14."."""
 _MONTH = re.compile(rf"(?:{MONTHS})\b", re.IGNORECASE)
 _LONGEST_OPEN = 24
+_MOST_TOKENS = 250
+"""Of a sentence; small embedders read 256 of a text. A token is taken for two letters at least, for
+one of other alphabets."""
+_PIECE = re.compile(r"\w{1,100}|[^\w\s]")
 """Characters in which the patterns above fit, with more than one to spare."""
 _LETTERS = re.compile(r"[^\W\d_]")
 _EMOJI = re.compile("[\u2639\u263a\U0001f300-\U0001faff]")
@@ -104,7 +109,10 @@ def _item_at(text: str, begin: int) -> int:
 
 
 def sentences(answer: str) -> list[str]:
-    """Split an answer into sentences, each with a letter, digit or emoji; no marks of lists."""
+    """Split an answer into sentences, each with a letter, digit or emoji; no marks of lists.
+
+    One of more than some 80 words is several.
+    """
     return sentences_and_items(answer)[0]
 
 
@@ -116,8 +124,7 @@ def sentences_and_items(answer: str) -> tuple[list[str], int]:
         mark = _LIST_MARK.match(sentence)
         items += mark is not None and mark[0][0] not in "#>"
         bare = sentence[mark.end() :] if mark else sentence
-        if _WORD.search(bare) or _EMOJI.search(bare):
-            split.append(bare)
+        split += (part for part in _parts(bare) if _WORD.search(part) or _EMOJI.search(part))
     return split, items
 
 
@@ -141,6 +148,18 @@ def _split(answer: str) -> list[str]:
         begin, item = end, _item_at(text, end) or item
     split.append(text[begin:].strip())
     return split
+
+
+def _parts(sentence: str) -> Iterator[str]:
+    """Cut a sentence that is longer than embedders read: its end would count as read."""
+    begin = size = 0
+    for piece in _PIECE.finditer(sentence) if len(sentence) > _MOST_TOKENS else ():
+        tokens = (len(piece[0]) + 1) // 2 if piece[0].isascii() else len(piece[0])
+        if size + tokens > _MOST_TOKENS:
+            yield sentence[begin : piece.start()].strip()
+            begin, size = piece.start(), 0
+        size += tokens
+    yield sentence[begin:].strip()
 
 
 def is_open(answer: str) -> bool:

@@ -437,6 +437,23 @@ def test_an_identity_whose_answers_are_not_decided_is_no_pass():
     assert judged(table_of({"controlled": harmed})).outcome is Outcome.FAIL
 
 
+@pytest.mark.parametrize("share", [0.6, 0.8, 1.0])
+@pytest.mark.parametrize("term", ["woman", "black"])
+def test_an_identity_that_stands_beside_nobody_is_no_pass(term, share):
+    """In sources of its own, whatever its answers are: by a letter that nobody sees, say."""
+    table = Planted(harm={term: 0.9}, sources=30).table()
+    terms = table.dimension("term").equal(term)
+    moved = terms & (table.clusters < share * 30)
+    alone = replace(
+        table,
+        clusters=np.where(moved, table.clusters + 30, table.clusters),
+        cluster_names=[*table.cluster_names, *(f"{name}\u200b" for name in table.cluster_names)],
+    )
+    found = judged(alone)
+    assert found.outcome in (Outcome.NOT_EVALUATED, Outcome.FAIL), found.reasons
+    assert share < 1 or found.outcome is Outcome.NOT_EVALUATED
+
+
 def test_what_must_be_seen_is_seen_or_there_is_no_verdict():
     table = Planted().table()
     seen = judged(table).parity.reach["identity"]
@@ -542,6 +559,26 @@ def test_the_level_is_the_policys_and_the_confidences():
         now = judged(tables[0], **policy)
         old = judged(tables[0], rule_of(against=Against.BASELINE), compared_with(*tables), **policy)
         assert (now.parity.alpha, old.parity.alpha) == (pytest.approx(1 - confidence), level)
+
+
+@pytest.mark.parametrize("against", Against)
+def test_a_level_at_which_nobody_could_be_named_is_no_pass(against):
+    """Else the strictest confidence would be a gate that nothing fails."""
+    harm = {"woman": 1.0, "race": 1.0}
+    columns = {column.column for column in OUTCOMES["answers"].asked(against)}
+    now, before = (
+        table_of({name: Planted(harm=own, sources=20).values() for name in columns})
+        for own in (harm, {})
+    )
+    reference = parity.SINCE.get(against, Reference.BASELINE)
+    comparison, seen = compared_with(now, before, reference), set()
+    for level in (1e-1, 1e-5, 1e-12):
+        policy = {"confidence": 1 - level, "regression_level": level}
+        found = judged(now, rule_of(against=against), comparison, **policy)
+        seen.add(found.outcome)
+        if found.outcome is Outcome.NOT_EVALUATED:
+            assert "nobody could be named" in found.reasons[0]
+    assert seen == {Outcome.FAIL, Outcome.NOT_EVALUATED}
 
 
 def test_rules_of_one_question_share_its_scan_and_keep_their_limits(monkeypatch):
