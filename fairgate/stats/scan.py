@@ -79,6 +79,8 @@ _ZERO = 1e-18
 """A variance below it, where the largest deviation is 1, is rounding."""
 _TIE = 1e-9
 _MOST_SOURCES = 1 << 20
+_MOST_BESIDE = 80
+"""Other identities that stand for all of them."""
 _FEWEST_SCANNED, _MOST_SCANNED = 4, 2000
 """Identities that are scanned beside all others, each by itself, and times how many others."""
 _POWER = 0.8416
@@ -345,14 +347,15 @@ def scan_each(
     each other). What all suffer alike is not seen, and of categories nothing is said.
     """
     single = {node.columns[0]: node for node in nodes if len(node.columns) == 1}
-    looked_at = _outermost(columns, sorted(single))
+    far = _far(columns, len(single))
+    looked_at = _outermost(far, sorted(single))
     left, first, named = sorted(single), None, list[Named]()
     told: dict[int, ScanResult] = {}
     while True:
         several = {
             place: scan(
                 {
-                    name: values[:, [place, *(other for other in left if other != place)]]
+                    name: values[:, [place, *_sample(far, left, place)]]
                     for name, values in columns.items()
                 },
                 [replace(single[place], columns=(0,))],
@@ -392,17 +395,29 @@ def scan_each(
     )
 
 
-def _outermost(columns: Mapping[str, Floats], places: Sequence[int]) -> set[int]:
-    """Return the identities that lie furthest out, at most so many that each can be scanned."""
+def _far(columns: Mapping[str, Floats], count: int) -> Floats:
+    """Return [columns, T] how far each identity lies from the middle, in units of the spread."""
+    far = np.zeros((len(columns), count))
+    for row, (_, values) in enumerate(sorted(columns.items())):
+        decided = ~np.isnan(values)
+        centred = np.where(decided, values - _row_means(values, decided), 0.0)
+        own = centred.sum(axis=0) / np.maximum(decided.sum(axis=0), 1)
+        far[row] = (own - np.median(own)) / (float(own.std()) or 1.0)
+    return far
+
+
+def _outermost(far: Floats, places: Sequence[int]) -> set[int]:
+    """Return the identities that lie furthest out, as many as can be scanned in some seconds."""
     most = max(_FEWEST_SCANNED, _MOST_SCANNED // max(1, len(places)))
-    if len(places) <= most:
-        return {*places}
-    far = np.zeros(len(places))
-    for values in columns.values():
-        own = np.nanmean(values - np.nanmean(values, axis=1, keepdims=True), axis=0)
-        spread = float(np.nanstd(own)) or 1.0
-        far = np.maximum(far, np.abs(own - np.nanmedian(own)) / spread)
-    return {places[place] for place in np.argsort(-far, kind="stable")[:most].tolist()}
+    order = np.argsort(-np.abs(far).max(axis=0), kind="stable")
+    return {*places} if len(places) <= most else {*order[:most].tolist()}
+
+
+def _sample(far: Floats, places: Sequence[int], place: int) -> list[int]:
+    """Return the others that stand for all: evenly, from the lowest to the highest."""
+    others = sorted((other for other in places if other != place), key=lambda t: far[0, t])
+    step = math.ceil(len(others) / _MOST_BESIDE)
+    return sorted(others[::step])
 
 
 def _size(result: ScanResult) -> float:
