@@ -165,6 +165,19 @@ def test_without_control_prompts_many_identities_stand_beside_each_other():
     assert judged(scored(seed=2, effect=0, controls=0)).exit_code == 0
 
 
+def test_of_very_many_identities_the_outermost_is_found():
+    draw = random.Random(4)
+    rows = []
+    for source in range(12):
+        level = draw.gauss(50, 5)
+        for number in range(130):
+            score = level + draw.gauss(0, 1) - 4 * (number == 77)
+            rows.append({"source": source, "who": f"n{number}", "score": score})
+    result = judged(rows)
+    assert result.exit_code == 1
+    assert [node.name for node in result.parity[0].named] == ["n77"]
+
+
 def test_by_gives_one_verdict_each():
     rows = [{**row, "model": "fair"} for row in scored(seed=1, effect=0)]
     rows += [{**row, "model": "harsh"} for row in scored(seed=2, effect=4)]
