@@ -165,6 +165,7 @@ def test_without_control_prompts_many_identities_stand_beside_each_other():
     assert judged(scored(seed=2, effect=0, controls=0)).exit_code == 0
 
 
+@pytest.mark.slow
 def test_of_very_many_identities_the_outermost_is_found():
     draw = random.Random(4)
     rows = []
