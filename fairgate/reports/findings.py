@@ -52,7 +52,9 @@ class Finding(Part):
     suite: str
     reasons: list[str]
     who: list[str] = Field(description="Identities, `category/term`; of bounds their slice.")
-    phrases: list[str] = Field(description="How prompts name them.")
+    phrases: list[str] = Field(
+        description="How prompts name them; of several phrases those that carry it."
+    )
     estimate: float | None
     limits: dict[str, float]
     p: float | None
@@ -134,6 +136,9 @@ def _somebody(run: GateRun, rule: RuleResult, node: NamedNode, redact: Redaction
         if item.unit.suite == rule.suite and FOLLOW_UP in item.unit.asks
     ]
     own = [item for item in pairs if _person(item) in set(node.who)]
+    if node.is_of_words:
+        carried = {*node.carried_by}
+        own = [item for item in own if item.unit.dimensions["phrase"] in carried]
     beside: dict[str, list[Assessed]] = {}
     for item in pairs:
         if item.unit.is_control:

@@ -29,7 +29,7 @@ def asked(workspace, sources=60):
     return workspace.plan()
 
 
-def gate(workspace, harmed):
+def gate(workspace, harmed, *options):
     """Run with answers that turn where a prompt begins with one of these phrases."""
     rows = []
     for case in asked(workspace):
@@ -39,7 +39,7 @@ def gate(workspace, harmed):
         other = "negative" if usual == "positive" else "positive"
         rows.append({"key": case["key"], "response": other if is_harmed else usual})
     workspace.write("answers.jsonl", rows)
-    return workspace.run("run", "policy.yaml", "--out", "out", "--baseline", "none")
+    return workspace.run("run", "policy.yaml", "--out", "out", "--baseline", "none", *options)
 
 
 def test_a_source_meets_one_phrase_at_no_more_questions(workspace):
@@ -84,8 +84,15 @@ def test_every_report_says_whose_words_carry_the_difference(workspace, harmed, w
     for phrase in PHRASES:
         assert f"said as '{phrase}'" in said
     assert workspace.run("explain", "out", row["key"], "--format", "json") == 0
-    (each, *_) = json.loads(workspace.out)["parity"]
+    (each, *_) = json.loads(workspace.out)["result"]["parity"]
     assert {*each["by_phrase"]} == {*PHRASES}
+
+
+def test_a_program_is_told_the_words_alone(workspace):
+    assert gate(workspace, [WORD], "--format", "json") == 1
+    (finding,) = json.loads(workspace.out)["findings"]
+    assert (finding["who"], finding["phrases"]) == (["orientation/gay"], [WORD])
+    assert "homosexual" in finding["search"]
 
 
 def test_phrases_is_the_most_and_one_is_the_studys(workspace):

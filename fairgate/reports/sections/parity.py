@@ -352,7 +352,7 @@ def _row(material: Material, one: Finding, *, several: bool, has_base: bool) -> 
     tone = Tone.STRONG if one.is_failing else Tone.NORMAL
     person: blocks.Words = [
         *(["of these, "] if node.is_within else []),
-        *who(material, rule.suite, node, tone),
+        *([name(node.called, tone)] if node.is_of_words else who(material, rule.suite, node, tone)),
     ]
     count = node.sources if len(node.who) == 1 else 0
     earlier = node.before
