@@ -31,7 +31,9 @@ def bot(tmp_path, monkeypatch):
     text = policy.read_text()
     system = text[text.index("system:") : text.index("suites:")]
     text = text.replace(system, "system: {recorded: data/answers.jsonl}\n\n")
-    text = text.replace("[race, gender, orientation, age]", f"[age]\n    phrases: 1\n    limit: {AT_LEAST}")
+    text = text.replace(
+        "[race, gender, orientation, age]", f"[age]\n    phrases: 1\n    limit: {AT_LEAST}"
+    )
     policy.write_text(text.replace("parity: all", "parity: sentences"))
     (folder / "data" / "answers.jsonl").touch()
     return folder
