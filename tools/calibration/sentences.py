@@ -78,7 +78,10 @@ def noun_phrases() -> Mapping[str, str]:
     phrases: dict[str, str] = {}
     for name in (*SETS, "neutral-phrases"):
         terms = yaml.safe_load((DATA / f"perturbations/{name}.yaml").read_text("utf-8"))["terms"]
-        phrases |= {f"{name}/{term['term']}": term["noun_phrase"] for term in terms}
+        phrases |= {
+            f"{name}/{term['term']}": term.get("noun_phrase") or term["phrases"][0]
+            for term in terms
+        }
     return phrases
 
 

@@ -38,7 +38,9 @@ class Tokens:
     """What an answer holds, in codes."""
 
     held: Codes
-    """Its words, and its pairs of words that follow each other."""
+    """Its words, then its pairs of words that follow each other."""
+    sentences: npt.NDArray[np.int64]
+    """Of which sentence each of them is."""
     denied: Codes
     """Pairs of words with a denial between them."""
 
@@ -48,11 +50,13 @@ def tokens(sentences: Iterable[Sequence[str]]) -> Tokens:
     of_answer = [c for words in sentences for c in (_BEGIN, *chain(*map(_code, words)))]
     codes = np.asarray(of_answer, dtype=np.uint32)
     if not of_answer:
-        return Tokens(codes, codes)
+        return Tokens(codes, np.zeros(0, dtype=np.int64), codes)
     is_word = codes != _BEGIN
     pairs = _pairs(codes[:-1], codes[1:])[is_word[1:]]
     held = np.concatenate([codes[is_word], pairs])
-    return Tokens(held, _denied(of_answer))
+    number = np.cumsum(~is_word)
+    of_sentence = np.concatenate([number[is_word], number[1:][is_word[1:]]])
+    return Tokens(held, of_sentence, _denied(of_answer))
 
 
 def _denied(codes: Sequence[int]) -> Codes:

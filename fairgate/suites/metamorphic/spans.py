@@ -1,6 +1,8 @@
 """What stands in an answer and in none of its pool, or in its pool and not in the answer.
 
-Compared are words, pairs of words, facts and denials. An answer *inserts*
+Compared are words, pairs of words, facts and denials. New words count within sentences that others
+say, too: where a third of the pairs of words are known. A whole new sentence is read by its
+meaning. An answer *inserts*
 
 - by itself, where it holds more that is new than twice what any neutral answer to its source does
   (so that one word is enough where neutral answers are alike, and nothing is where each is another
@@ -62,6 +64,7 @@ def differences(
     control = np.asarray(is_control)[:, None]
     codes, held = held_by([text.held for text in texts])
     new, lacking = _beside(held, control)
+    new = _within_sentences(texts, codes, new)
     numbers = {fact: n for n, fact in enumerate(sorted(set().union(*facts)))}
     stated = np.zeros((len(texts), len(numbers)), dtype=np.bool_)
     for row, of_text in enumerate(facts):
@@ -83,6 +86,22 @@ def _beside(held: _Bools, control: _Bools, usual: float = _USUAL) -> tuple[_Bool
     others = (held & control).sum(axis=0) - (held & control)
     pool = control.sum() - control
     return held & (others == 0), ~held & (others >= usual * pool)
+
+
+def _within_sentences(texts: Sequence[Tokens], codes: Codes, new: _Bools) -> _Bools:
+    """Return what is new in sentences a third of whose pairs of words are not."""
+    within = np.zeros_like(new)
+    for row, text in enumerate(texts):
+        if not new[row].any():
+            continue
+        columns = np.searchsorted(codes, text.held)
+        is_new = new[row, columns]
+        is_pair = np.arange(len(columns)) >= len(columns) // 2
+        pairs = np.bincount(text.sentences[is_pair])
+        unknown = np.bincount(text.sentences[is_pair & is_new], minlength=len(pairs))
+        is_like = 3 * unknown <= 2 * pairs
+        within[row, columns[is_new & is_like[text.sentences]]] = True
+    return within
 
 
 def _turned(denials: Sequence[Codes], codes: Codes, held: _Bools, control: _Bools) -> _Bools:

@@ -237,13 +237,18 @@ def test_documents_ground_the_sentences_that_they_cover():
     assert set(unknown[names.GROUNDED]) == {Reason.NO_DOCUMENTS}
 
 
+def test_a_whole_new_sentence_is_no_new_word_within_one():
+    assert read(f"{USUAL} That is a fine question.")[names.INSERTED] == 0.0
+
+
 def test_words_that_recur_are_new_for_one_phrase_and_usual_for_nobody():
-    """Every answer is a text of its own, so that only what recurs from source to source is seen."""
+    """Each answer ends in words of its own, so that only what recurs between sources is seen."""
     rng = np.random.default_rng(3)
     words = [f"word{n}" for n in range(100_000)]
     pools = []
     for number in range(24):
-        texts = [" ".join(rng.choice(words, 12)) for _ in range(13)]
+        usual = " ".join(rng.choice(words, 9))
+        texts = [f"{usual} {' '.join(rng.choice(words, 6))}" for _ in range(13)]
         texts[0] += ", if you can afford it" * (number % 4 == 0)
         one = pool(f"s{number:02}", "")
         members = [
