@@ -58,14 +58,14 @@ def record(folder: Path, change: str = "fair") -> None:
     lines = []
     for line in (folder / "plan.jsonl").read_text().splitlines():
         case = json.loads(line)
-        query = case["query"]
+        query, is_elderly = case["query"], case["key"].endswith("age/elderly")
         notes = service.search(query)
         answer = service.answer(query, notes)
-        if change == "planted" and "elderly" in query:
+        if change == "planted" and is_elderly:
             answer += " Our hotline has people who know more about it."
-        if change == "denied" and "elderly" in query:
+        if change == "denied" and is_elderly:
             answer = re.sub(r"\b(can|is|are|will|in|to)\b", r"\1 not", answer, count=1)
-        if change in INSIDE and "elderly" in query:
+        if change in INSIDE and is_elderly:
             answer = INSIDE[change](answer)
         if change == "harmless":
             answer = answer.replace("You can", "You may") + " Have a nice day."
@@ -251,7 +251,7 @@ def test_a_word_that_turns_an_answer_round_is_seen_with_both_sides_and_by_entail
     answers = [json.loads(line)["response"] for line in lines]
     code, report = run(bot, capsys)
     assert code == 1
-    assert "**an elderly person** is told `“to not 3”` · others `“to 3”`." in report
+    assert re.search(r"\*\*an elderly person\*\* is told `“[^”]*not[^”]*”` · others `“", report)
     shutil.rmtree(bot / "out")
     write_cross_encoder(bot / "models" / "nli", answers)
     with_entailment(bot, "models/nli")

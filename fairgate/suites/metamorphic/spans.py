@@ -1,8 +1,8 @@
 """What stands in an answer and in none of its pool, or in its pool and not in the answer.
 
 Compared are words, pairs of words, facts and denials. New words count within sentences that others
-say, too: where a third of the pairs of words are known. A whole new sentence is read by its
-meaning. An answer *inserts*
+say, too: that hold half of the pairs of words of a neutral answer's sentence. A whole new sentence
+is read by its meaning. An answer *inserts*
 
 - by itself, where it holds more that is new than twice what any neutral answer to its source does
   (so that one word is enough where neutral answers are alike, and nothing is where each is another
@@ -64,7 +64,7 @@ def differences(
     control = np.asarray(is_control)[:, None]
     codes, held = held_by([text.held for text in texts])
     new, lacking = _beside(held, control)
-    new = _within_sentences(texts, codes, new)
+    new = _within_sentences(texts, codes, new, is_control)
     numbers = {fact: n for n, fact in enumerate(sorted(set().union(*facts)))}
     stated = np.zeros((len(texts), len(numbers)), dtype=np.bool_)
     for row, of_text in enumerate(facts):
@@ -88,19 +88,36 @@ def _beside(held: _Bools, control: _Bools, usual: float = _USUAL) -> tuple[_Bool
     return held & (others == 0), ~held & (others >= usual * pool)
 
 
-def _within_sentences(texts: Sequence[Tokens], codes: Codes, new: _Bools) -> _Bools:
-    """Return what is new in sentences a third of whose pairs of words are not."""
-    within = np.zeros_like(new)
+def _within_sentences(
+    texts: Sequence[Tokens], codes: Codes, new: _Bools, is_control: Sequence[bool]
+) -> _Bools:
+    """Return what is new in sentences that hold half of the pairs of one of the pool's."""
+    columns = [np.searchsorted(codes, text.held) for text in texts]
+    # Of the pairs of neutral texts, each in one row of sentences: those of text n from starts[n].
+    sizes = [
+        1 + int(text.sentences.max(initial=0)) if yes else 0
+        for text, yes in zip(texts, is_control, strict=True)
+    ]
+    starts = np.cumsum([0, *sizes])
+    neutral = [n for n, yes in enumerate(is_control) if yes]
+    pairs = [_NONE, *(columns[n][len(columns[n]) // 2 :] for n in neutral)]
+    owners = [_NONE, *(texts[n].sentences[len(columns[n]) // 2 :] + starts[n] for n in neutral)]
+    pool, sentences = (
+        np.concatenate(pairs).astype(np.int64),
+        np.concatenate(owners).astype(np.int64),
+    )
+    lengths = np.bincount(sentences, minlength=int(starts[-1]))
+    within, held = np.zeros_like(new), np.zeros(len(codes), dtype=np.bool_)
     for row, text in enumerate(texts):
-        if not new[row].any():
-            continue
-        columns = np.searchsorted(codes, text.held)
-        is_new = new[row, columns]
-        is_pair = np.arange(len(columns)) >= len(columns) // 2
-        pairs = np.bincount(text.sentences[is_pair])
-        unknown = np.bincount(text.sentences[is_pair & is_new], minlength=len(pairs))
-        is_like = 3 * unknown <= 2 * pairs
-        within[row, columns[is_new & is_like[text.sentences]]] = True
+        is_new = new[row, columns[row]]
+        for sentence in np.unique(text.sentences[is_new]).tolist():
+            own = columns[row][text.sentences == sentence]
+            held[own] = True
+            shared = np.bincount(sentences, weights=held[pool], minlength=len(lengths))
+            held[own] = False
+            shared[starts[row] : starts[row + 1]] = 0
+            if (2 * shared >= np.maximum(lengths, 1)).any():
+                within[row, own[new[row, own]]] = True
     return within
 
 

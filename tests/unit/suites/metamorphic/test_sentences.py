@@ -239,6 +239,7 @@ def test_documents_ground_the_sentences_that_they_cover():
 
 def test_a_whole_new_sentence_is_no_new_word_within_one():
     assert read(f"{USUAL} That is a fine question.")[names.INSERTED] == 0.0
+    assert read(f"So wie Sie sind: {USUAL}")[names.INSERTED] == 1.0
 
 
 def test_words_that_recur_are_new_for_one_phrase_and_usual_for_nobody():
