@@ -88,7 +88,7 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     title = report.splitlines()[0]
     assert "answers differ for an elderly person" in title
     (row,) = (line for line in report.splitlines() if line.startswith("| ❌"))
-    assert "**an elderly person** | +100.0 | 100.0" in row
+    assert re.search(r"\*\*an elderly person\*\*.* \| \+\d+\.\d \| 100\.0", row)
     example = next(line for line in report.splitlines() if line.startswith("For example, "))
     assert example.startswith("For example, asked `")
     assert "**an elderly person** is told `“Our hotline has people who know more" in example

@@ -103,8 +103,8 @@ def _within_sentences(
     pairs = [_NONE, *(columns[n][len(columns[n]) // 2 :] for n in neutral)]
     owners = [_NONE, *(texts[n].sentences[len(columns[n]) // 2 :] + starts[n] for n in neutral)]
     pool, sentences = (
-        np.concatenate(pairs).astype(np.int64),
-        np.concatenate(owners).astype(np.int64),
+        _behind([columns[n] for n in neutral]),
+        _behind([texts[n].sentences + starts[n] for n in neutral]),
     )
     lengths = np.bincount(sentences, minlength=int(starts[-1]))
     within, held = np.zeros_like(new), np.zeros(len(codes), dtype=np.bool_)
@@ -119,6 +119,11 @@ def _within_sentences(
             if (2 * shared >= np.maximum(lengths, 1)).any():
                 within[row, own[new[row, own]]] = True
     return within
+
+
+def _behind(several: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    """Put the second halves of several arrays one behind the other: pairs stand behind words."""
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(of[len(of) // 2 :] for of in several)])
 
 
 def _turned(denials: Sequence[Codes], codes: Codes, held: _Bools, control: _Bools) -> _Bools:
