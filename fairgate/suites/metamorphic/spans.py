@@ -100,8 +100,6 @@ def _within_sentences(
     ]
     starts = np.cumsum([0, *sizes])
     neutral = [n for n, yes in enumerate(is_control) if yes]
-    pairs = [_NONE, *(columns[n][len(columns[n]) // 2 :] for n in neutral)]
-    owners = [_NONE, *(texts[n].sentences[len(columns[n]) // 2 :] + starts[n] for n in neutral)]
     pool, sentences = (
         _behind([columns[n] for n in neutral]),
         _behind([texts[n].sentences + starts[n] for n in neutral]),
