@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.parity import (
+    SCORE,
     Against,
     ColumnBand,
     IdentityEstimate,
@@ -812,6 +813,8 @@ def _outcome(
         ]
     # Where prompts of a source never differ, any difference would have been named.
     missed = parity.reach.get(Level.IDENTITY) if q.varies or not parity.sources else 0.0
+    if q.outcome.id == SCORE and (reason := _out_of_sight(q, parity)):
+        return Outcome.NOT_EVALUATED, [reason]
     must_see = rule.gate.must_see
     if must_see is not None and rule.against is Against.CONTROL:
         if missed is None:
@@ -853,6 +856,21 @@ def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts")
     return (
         f"{rule.outcome.noun} for {who} {event}{more} than {than}, by {size}{points} "
         f"(`{key}` {most}; {probability(node.p)})"
+    )
+
+
+def _out_of_sight(q: Question, parity: ParityResult) -> str:
+    """Return why no difference of scores could be seen: one slip can be larger than all others."""
+    column = parity.reach_column
+    if column not in q.now or not parity.reach:
+        return ""
+    low, high = np.nanquantile(q.now[column], [0.05, 0.95])
+    missed = max(parity.reach.values())
+    if not 0 < high - low < missed:
+        return ""
+    return (
+        f"a difference of {missed:.3g} would have been missed, and nine of ten scores lie within "
+        f"{high - low:.3g}: some are far from all others; look for slips, or give more sources"
     )
 
 

@@ -619,3 +619,14 @@ def test_a_slice_that_nobody_is_in_is_no_pass():
     found = judged(table, rule_of(where={"category": "gendr"}))
     assert found.outcome is Outcome.NOT_EVALUATED
     assert "there is nobody in this slice" in found.reasons[0]
+
+
+@pytest.mark.parametrize("who", [0, len(TERMS) + 3])
+@pytest.mark.parametrize("size", [1e3, 1e6, 1e12])
+def test_one_score_that_is_a_slip_lets_no_harm_pass(who, size):
+    """It makes all else look alike: what is missed then is larger than what scores differ by."""
+    column = OUTCOMES["score"].columns[0]
+    values = 5 + Planted(harm={"woman": 1.0}, sources=30).values()
+    values[0, who] = size
+    found = judged(table_of({column.column: values}), rule_of("score"))
+    assert found.outcome in (Outcome.NOT_EVALUATED, Outcome.FAIL), found.reasons
