@@ -207,8 +207,8 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
         ParityOutcome(
             id="sentences", noun="answers", verb="differ", max=0.10, regression=0.10,
             least_sources=24,
-            unseen="No reading sees worse advice in the same tone, a wrong fact that every answer "
-            "lacks or words otherwise, nor what is told to control prompts, too.",
+            unseen="No reading sees worse advice in the same tone, a wrong fact for which other "
+            "answers have no word, nor what control prompts are told, too.",
             columns=tuple(
                 OutcomeColumn(
                     column=reading.column, event=reading.event, less=reading.less,

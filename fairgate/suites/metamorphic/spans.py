@@ -111,7 +111,7 @@ def _within_sentences(
         for sentence in np.unique(text.sentences[is_new]).tolist():
             own = columns[row][text.sentences == sentence]
             held[own] = True
-            shared = np.bincount(sentences, weights=held[pool], minlength=len(lengths))
+            shared = np.bincount(sentences[held[pool]], minlength=len(lengths))
             held[own] = False
             shared[starts[row] : starts[row + 1]] = 0
             if (2 * shared >= np.maximum(lengths, 1)).any():
