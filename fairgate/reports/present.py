@@ -270,6 +270,8 @@ def standing(material: Material) -> Inline:
     if bounds:
         passed = sum(rule.outcome is Outcome.PASS for rule in bounds)
         words.append(f" · {passed} of {figures.count(len(bounds), 'bound')} kept")
+        idle = sum(rule.outcome is Outcome.NOT_EVALUATED for rule in bounds)
+        words += [f", {idle} not evaluated"] if idle else []
     if material.baseline is not None and material.baseline.date:
         words += [" · baseline of ", blocks.Span(material.baseline.date, blocks.Kind.DATE)]
     return words

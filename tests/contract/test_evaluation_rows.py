@@ -128,7 +128,7 @@ def test_a_row_answers_no_second_instruction(place, rows):
     """Two suites put the same texts with other instructions: a row that tells the text is neither."""
     system, found = rows("ragas")
     suite = (
-        "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender],\n"
+        "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender], phrases: 1,\n"
         "     control: paper}\n"
     )
     both = {

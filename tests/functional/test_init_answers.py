@@ -269,12 +269,12 @@ def test_every_task_of_every_system_is_a_valid_policy(workspace, task, system):
 
 
 @pytest.mark.walk(2)
-@pytest.mark.parametrize(("task", "code"), [("labels", (0,)), ("free", (0,)), ("options", (1, 5))])
-def test_a_first_run_ends_with_a_verdict(workspace, task, code, monkeypatch):
+@pytest.mark.parametrize("task", ["labels", "free", "options"])
+def test_a_first_run_ends_with_a_verdict(workspace, task, monkeypatch):
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     command = ["init", "--yes", "--task", task, *TASKS[task], "--system", "command"]
     assert workspace.run(*command) == 0
-    assert workspace.run("run", POLICY, "--limit", "24", "--quiet", "--out", "out") in code
+    assert workspace.run("run", POLICY, "--limit", "24", "--quiet", "--out", "out") == 0
 
 
 def test_own_questions_terms_and_labels(workspace):

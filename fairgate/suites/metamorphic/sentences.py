@@ -77,7 +77,6 @@ _MOST_OF_DOCUMENTS = 200
 _MOST_ENTAILED = 6
 """Neutral answers that each answer is compared with by a cross-encoder."""
 _Vectors = npt.NDArray[np.float32]
-_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
