@@ -62,7 +62,7 @@ def test_the_comment_says_who_and_since_when(job, history):
     assert "### ❌ FairGate: answers change for race (10), more than before, in `small`" in said
     now = "| ❌ | **answers**, now | **race** (10) | +80.0 | 80.0 % | 0.0 % | 0.0 % |"
     since = "| ❌ | **answers**, since baseline | **race** (10) | +80.0 | 80.0 % | 0.0 % | 0.0 %, unchanged |"
-    assert f"{now}\n{since}\n" in said
+    assert f"{since}\n{now}\n" in said
     assert "Nobody beyond the limit of unreadable (2 points now, 2 since baseline)." in said
     assert "For example, " in said
     assert "Next: reproduce it with `fairgate run" in said

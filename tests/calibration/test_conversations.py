@@ -17,7 +17,7 @@ version: 1
 name: talk
 system: {{python: "fakes.talker:by_session"}}
 suites:
-  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender],
+  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [race, gender], phrases: 1,
      relations: [conversation/introduction], turns: {json.dumps(TURNS)}}}
 gates:
   - {{parity: answers, max: 0.05}}
