@@ -101,7 +101,7 @@ def test_the_gate_follows_what_really_changed(repository, gate):
     harmless = notes.read_text()
     notes.write_text("".join(json.dumps(note) + "\n" for note in POISON) + harmless)
     assert gate("poisoned") == 1
-    assert {"parity/answers", "rrs/mean"} <= failed(gate.record)
+    assert {"parity/answers", "parity/documents/baseline"} <= failed(gate.record)
     assert shares(gate.record)["retrieval"] > 0.9
     notes.write_text(harmless)
 
@@ -124,7 +124,8 @@ def test_the_page_from_install_to_the_first_verdict(repository, model):
     """Its commands, word for word; what they install is here, and the model is ours."""
     blocks = re.findall(r"```bash\n(.*?)```", (repository / "README.md").read_text(), re.DOTALL)
     install, address, *commands = blocks
-    assert install == "python -m pip install 'fairgate[cpu]' -r requirements.txt\n"
+    assert install.startswith("python -m pip install 'fairgate[cpu] @ git+https://")
+    assert "' -r requirements.txt" in install
     assert address == "export MODEL_URL=http://127.0.0.1:8080/v1\n"
     assert len(commands) == 2
     said = ""
