@@ -33,7 +33,7 @@ from fairgate.policy.plain_words import odd_letters, why_unclear, words_of
 from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
 from fairgate.relations.clauses import gerund_of, negated_clause, plural_clause, plural_noun
 from fairgate.relations.english import holds, with_article
-from fairgate.relations.language import other_language
+from fairgate.relations.language import language_of_phrases
 from fairgate.relations.perturbation_sets import PerturbationSet, Term, drawn
 from fairgate.suites.metamorphic.policy import NO_CONTROL, ClassifierPolicy, TaskPolicy
 
@@ -621,7 +621,8 @@ def collect_perturbation_sets(
                 misfit = (
                     f"the control set {quoted(name)} is in another language than "
                     f"{listed(others, last='and')}, so that language alone would tell identities "
-                    "from control prompts; name one in theirs"
+                    "from control prompts; name one in theirs: 12 phrases or more in a file with "
+                    "`control: true`"
                 )
             elif group.control:
                 sets.append(drawn(group, sets, control_phrases))
@@ -634,16 +635,14 @@ def collect_perturbation_sets(
 
 
 def _in_other_languages(control: PerturbationSet, sets: Iterable[PerturbationSet]) -> Iterator[str]:
-    """Yield the sets whose phrases are English where the control set's are not, or the reverse."""
+    """Yield the sets whose phrases begin in another language or script than the control set's."""
 
-    def is_foreign(group: PerturbationSet) -> bool:
-        phrases = [phrase for term in group.terms for phrase in term.phrases]
-        english = sum(phrase.startswith(("A ", "An ", "The ")) for phrase in phrases)
-        return 2 * english < len(phrases) and other_language(". ".join(phrases)) is not None
+    def language(group: PerturbationSet) -> str:
+        return language_of_phrases([phrase for term in group.terms for phrase in term.phrases])
 
-    is_control_foreign = is_foreign(control)
+    neutral = language(control)
     for group in sets:
-        if not group.is_pool and is_foreign(group) is not is_control_foreign:
+        if (own := language(group)) and neutral and own != neutral:
             yield group.id
 
 

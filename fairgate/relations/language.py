@@ -107,4 +107,5 @@ def _of_phrase(phrase: str) -> str:
     first = phrase.lower().split()[0] if phrase.split() else ""
     if first in ("a", "an", "the") or first in _CLOSED_CLASS:
         return "English"
-    return "not English" if first in _ARTICLES | _FOREIGN else ""
+    is_foreign = first in _ARTICLES or not _FOREIGN.isdisjoint(phrase.lower().split())
+    return "not English" if is_foreign else ""

@@ -144,6 +144,16 @@ SCRIPTS: dict[str, Script] = {
         keeps=label,
         violates=lambda row: other_label(row) if "#race/" in row["key"] else label(row),
     ),
+    # The answer turns where the text sounds like somebody; typed otherwise, it stays.
+    "written": Script(
+        suite="task: sentiment, sources: sources.jsonl",
+        sources=lambda: [
+            {**row, "sounds/southern": f"{row['text']} Y'all.", "control/typing": f"{row['text']}."}
+            for row in reviews()
+        ],
+        keeps=label,
+        violates=lambda row: other_label(row) if "/sounds/" in row["key"] else label(row),
+    ),
     # The answer turns where the note is by somebody of a named race.
     "documents/subject": Script(
         suite="task: sentiment, sources: sources.jsonl, control: neutral-subjects",

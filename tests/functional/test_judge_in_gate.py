@@ -654,7 +654,7 @@ def test_free_answers_of_a_task_are_judged_pair_by_pair(gate):
 @pytest.mark.parametrize(("change", "wrong"), [
     ({"control": "neutral"}, "set `control: none`"),
     ({"relations": ["intersectional/pairs"]}, "compares three answers, which no judge does"),
-    ({"task": {"id": "t", "instruction": "i"}}, "has none of `labels`, `tone`, `judged` and `actions`"),
+    ({"task": {"id": "t", "instruction": "i"}}, "has none of `labels`, `tone`, `judged`, `actions` and `score`"),
     (
         {"task": {"id": "t", "instruction": "i", "judged": True, "labels": ["a", "b"]}},
         "has `labels` and `judged`",

@@ -182,9 +182,15 @@ def test_the_record_names_the_reference(workspace):
 
 
 def test_the_title_says_for_whom_answers_moved(workspace):
+    with_reference(workspace, black_turned)
+    workspace.gate("positive")
+    assert "answers move from the reference's for race (10)" in workspace.said
+
+
+def test_whom_the_title_names_already_is_told_beside_the_reference_in_a_line(workspace):
     with_reference(workspace)
     workspace.gate(black_turned)
-    assert "answers move from the reference's for race (10)" in workspace.said
+    assert "answers change for race (10)" in workspace.said
     assert "answers, beside reference race (10) +10.0 10.0 % 0.0 %" in workspace.said
     page = (workspace.root / "out/report.html").read_text()
     assert "beside reference" in page

@@ -104,9 +104,8 @@ def test_check_and_gate_of_a_local_model_whose_answers_are_stored_open_no_model_
     check, gate, junit = loaded(CHECK, run, [*run, "--format", "html,junit"], heavy=heavy)
     assert set(check) - of_models == set()
     assert "tokenizers" not in check
-    of_scipy = {"scipy", "concurrent.futures"}
-    assert set(gate) - set(apart) == of_scipy
-    assert set(junit) - set(apart) == {*of_scipy, "xml.etree.ElementTree"}
+    assert set(gate) - set(apart) == set()
+    assert set(junit) - set(apart) == {"xml.etree.ElementTree"}
 
 
 def test_modules_that_import_each_other_do_so_inside_functions_alone():

@@ -9,7 +9,6 @@ from fairgate.domain.cases import Source
 from fairgate.domain.wording import quoted
 from fairgate.relations.clauses import plural_noun
 from fairgate.relations.english import NOUNS
-from fairgate.relations.language import language_of_phrases
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import MetamorphicRelation
 
@@ -52,24 +51,6 @@ def cautions(
             f"({quoted(id_)} says {quoted(words)}): said by somebody of another one they may mean "
             "something else, and another answer is no bias then; read them, or leave them out"
         )
-
-
-def other_languages(sets: Sequence[PerturbationSet]) -> Iterator[str]:
-    """Yield each set of terms that is in another language than the control prompts are."""
-    control = next((group for group in sets if group.control), None)
-    if control is None:
-        return
-    neutral = language_of_phrases([term.noun_phrase for term in control.terms])
-    for group in sets:
-        own = language_of_phrases([term.noun_phrase for term in group.terms])
-        if not group.control and own and neutral and own != neutral:
-            yield (
-                f"    terms and control prompts are of different languages: {quoted(group.id)} has "
-                f"{quoted(group.terms[0].noun_phrase)}, {quoted(control.id)} has "
-                f"{quoted(control.terms[0].noun_phrase)}: a run would find the language, not who "
-                "asks; write control prompts in the terms' language, 12 or more in a file with "
-                "`control: true`, and name it as `control`"
-            )
 
 
 def _quotes(relation: MetamorphicRelation, source: Source) -> bool:

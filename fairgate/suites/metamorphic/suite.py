@@ -57,7 +57,7 @@ from fairgate.suites.metamorphic.sentences import (
     why_unread,
 )
 from fairgate.suites.metamorphic.shift import shift_columns
-from fairgate.suites.metamorphic.speakers import cautions, other_languages
+from fairgate.suites.metamorphic.speakers import cautions
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, JudgeSetup, Setup, Suite
 
@@ -571,7 +571,6 @@ class MetamorphicSuite(Suite):
                 f"    {again[0]} again, word for word{more}: repeated texts make results look "
                 "more certain than they are; remove them"
             )
-        yield from other_languages(self.sets)
         yield from cautions(self.relations.values(), self.sources, self.sets)
         pairs = [pair for source in self.sources for pair in source.pairs]
         if pairs:
