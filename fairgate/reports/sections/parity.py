@@ -212,7 +212,7 @@ def brief(material: Material) -> blocks.Words:
 def title(material: Material) -> blocks.Words:
     """Return what fails, for whom: `answers change for orientation, and documents for …`."""
     parts: dict[str, blocks.Words] = {}
-    told: set[tuple[str, frozenset[object]]] = set()
+    told: set[tuple[str, bool, frozenset[object]]] = set()
     by_question: dict[tuple[str, Against], list[Finding]] = {}
     for one in failing(material):
         key = one.outcome.id, one.rule.against or Against.CONTROL
@@ -230,13 +230,14 @@ def title(material: Material) -> blocks.Words:
         is_worse = not is_since and any(whom_of(outcome, since) == now for since in _SINCE)
         worse = [", more than before"] if is_worse and against is Against.CONTROL else []
         first = ones[0]
-        whom_now = first.outcome.noun, frozenset(whom_of(outcome, against))
+        is_beside = against is Against.REFERENCE
+        whom_now = first.outcome.noun, is_beside, frozenset(whom_of(outcome, against))
         if whom_now in told:  # their tone, say, where their sentences are told
             continue
         told.add(whom_now)
         favoured = not is_since and first.node.estimate < 0
         verb = "became worse" if is_since else first.outcome.verb
-        if against is Against.REFERENCE:
+        if is_beside:
             verb = "move from the reference's"
         if first.column.unit == "score":
             parts |= _scores(material, ones, worse)
