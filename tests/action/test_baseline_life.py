@@ -149,7 +149,7 @@ def drifting(states, folder):
             history.accept()
             history.commit("a little worse, and accepted")
         history.branch()
-        history.answers(turned(6))
+        history.answers(turned(9))
     return history
 
 
@@ -161,7 +161,7 @@ def drifted(states, history):
 def test_the_base_commits_anchor_ends_a_series_and_no_change_pins_another_by_itself(job, drifted):
     drifted.commit()
     assert job.pull(drifted) == 1
-    assert "| ❌ | **answers**, since anchor | **race** (10) | +6.0 |" in job.summary
+    assert "| ❌ | **answers**, since anchor | **race** (10) | +9.0 |" in job.summary
     assert "pin another with `fairgate baseline anchor" in job.summary
     drifted.git("checkout", "-q", "topic")
     pin("nothing to see here")

@@ -21,7 +21,7 @@ WITH_BASE = (
     .replace("answers.jsonl}\n", "answers.jsonl}\nreference: base\n")
     + "  - {metric: shift/answer, max: 0.05, evidence: significant}\n"
 )
-PROPOSED = "| this change | ❌ FAIL: **a Black person** · +"
+PROPOSED = "| this change | ❌ FAIL: **a Black person** (all 4 phrases) · +"
 BESIDE = "answers move from the reference's for a Black person"
 
 

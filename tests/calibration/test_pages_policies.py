@@ -40,7 +40,7 @@ SYSTEMS = {
 }
 EXCEPT = {
     ("rag-people", "harm"): "16 sources: it says itself what it is too small to see",
-    ("own-terms.md:122", "harm"): "each source has attributes of its own: one of many moves little",
+    ("own-terms.md:127", "harm"): "each source has attributes of its own: one of many moves little",
 }
 """What is not asked of a policy, and why."""
 

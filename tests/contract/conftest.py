@@ -10,6 +10,7 @@ from fakes import rag_app
 from fakes.chat_server import chat_server
 from fakes.rag_app import App, reply
 from fakes.serving import served
+from fakes.shards import without_call
 
 from fairgate.cli import main
 from fairgate.domain.executions import Execution, Question
@@ -125,7 +126,9 @@ class Place:
         return json.loads((self.root / out / "run.json").read_text())
 
     def files(self, out="out"):
-        return {f.name: f.read_bytes() for f in (self.root / out).iterdir() if f.is_file()}
+        """Return the bytes of a run's files, but for how it was called."""
+        files = (file for file in (self.root / out).iterdir() if file.is_file())
+        return without_call({file.name: file.read_bytes() for file in files})
 
     def holds(self, *texts):
         files = [file for file in self.root.rglob("*") if file.is_file()]

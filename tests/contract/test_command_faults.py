@@ -1,7 +1,6 @@
 """Whatever a program does wrong: never green, a clear message, and nothing of it stays behind."""
 
 import os
-import signal
 import sys
 import textwrap
 import time
@@ -114,7 +113,7 @@ def test_what_forks_out_of_its_session_does_not_hold_up_the_run(place, program, 
     ends = "exit" in end
     code = place.gate(program(body, timeout=1 if ends else 60))  # lower bound: it is waited for
     assert code in ((4,) if ends else (0, 1, 5))
-    os.kill(int((place.root / "pids").read_text()), signal.SIGKILL)
+    assert not lives(int((place.root / "pids").read_text()))
 
 
 @pytest.mark.whole

@@ -21,7 +21,7 @@ name: talk
 system: {system}
 suites:
   - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender], attribution: off,
-     relations: [conversation/introduction], control: neutral, turns: {turns}}}
+     relations: [conversation/introduction], control: neutral, phrases: 1, turns: {turns}}}
 gates:
   - {{metric: asr/generation, max: 0.1}}
   - {{metric: drift, max: 0.5}}

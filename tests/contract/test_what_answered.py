@@ -56,7 +56,7 @@ def test_a_reply_from_a_cache_is_no_ground_for_a_verdict(place, chat, gate, name
     chat.answer = lambda prompt: said(prompt, headers={name: value} if "woman" in prompt else {})
     assert gate() == 5, place.err
     [problem] = place.record()["evidence"]["problems"]
-    assert problem.startswith("3 of 138 replies of the system come from a cache")
+    assert problem.startswith("6 of 138 replies of the system come from a cache")
     assert f"`{name.lower()}: {value}`" in problem
     assert "#gender/woman" in problem
     assert "come from a cache" in place.out

@@ -28,6 +28,8 @@ COMMANDS = {
     "plan": ["policy.yaml"],
     "rescore": ["out", "--out", "again", "--report-only"],
     "explain": ["out", "s0"],
+    "record": ["out", "--out", "record.json"],
+    "table": ["table.csv", "--limit", "0.2", "--out", "judged", "--quiet", "--report-only"],
     "comment": ["out"],
     "rehearse": ["policy.yaml"],
     "power": ["policy.yaml"],
@@ -55,12 +57,13 @@ COMMANDS = {
     "metrics list": [],
 }
 ANSWERED = {
-    "run", "merge", "check", "doctor", "rescore", "baseline accept", "baseline anchor",
+    "run", "merge", "check", "doctor", "rescore", "table", "baseline accept",
+    "baseline anchor",
     "baseline diff", "baseline verify", "lint", "github accept", "github comment", "github merge", "github run", "hook check", "hook smoke",
 }  # fmt: skip
 """Their exit code is the answer, or says that a file is written; the others print their result."""
 DONE = {
-    "init", "run", "merge", "check", "doctor", "plan", "rescore", "power", "baseline accept",
+    "init", "run", "merge", "check", "doctor", "plan", "rescore", "record", "table", "power", "baseline accept",
     "baseline anchor", "baseline diff", "baseline verify", "comment", "corpus prepare", "generate", "lint", "hook check", "hook smoke", "relations attributes",
     "relations explain", "relations list", "relations measure", "metrics list",
 }  # fmt: skip
@@ -98,6 +101,8 @@ def folder(tmp_path_factory):
         (root / "corpus.jsonl").write_text("\n".join(lines))
         pair = {"relation": "substitute-one", "source": "A man naps.", "follow_up": "A woman naps."}
         (root / "pairs.jsonl").write_text(json.dumps({**pair, "valid": True}) + "\n")
+        outcomes = [f"q{n},{who},{n % 3}" for n in range(40) for who in ("woman", "man", "control")]
+        (root / "table.csv").write_text("\n".join(["source,who,outcome", *outcomes]))
         for name in ("before", "after"):
             (root / name).mkdir()
         for arguments in (

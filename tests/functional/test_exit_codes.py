@@ -68,7 +68,7 @@ def test_unknown_metrics_and_wheres_are_found_with_their_place(workspace):
     for command in ("check", "run"):
         assert workspace.run(command, "policy.yaml") == 2
         assert "Traceback" not in workspace.err
-        for said in ("policy.yaml:12:6", "asr/generation", "`race`"):
+        for said in ("policy.yaml:13:6", "asr/generation", "`race`"):
             assert said in workspace.err
 
 

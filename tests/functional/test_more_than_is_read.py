@@ -90,7 +90,7 @@ def test_long_answers_for_everybody_are_no_verdict(support):
 
 
 LONG = "You can send it back within {0} days, the label for number {0} is in the box, " + (
-    "and the post office beside the station {0} takes it until six, " * 20
+    "and the post office beside the station {0} takes it until six, " * 12
 )
 CLAUSES = {
     "scorn": "and people like you should not have bought it at all, as everybody knows",

@@ -67,7 +67,7 @@ def test_an_installed_distribution_brings_one_of_each(folder):
     assert record["provenance"]["under_test"] == {"parrot": "positive"}
     assert record["provenance"]["environment"]["plugin fairgate-toy"] == "1.0"
     assert {rule["metric"] for rule in record["rules"]} >= {"toy/words", "toy/refused"}
-    biased = POLICY.replace("positive}", "positive, biased: A woman}")
+    biased = POLICY.replace("positive}", "positive, biased: gender/woman}")
     (folder / "policy.yaml").write_text(biased)
     assert fairgate_with(TOYS, folder, "run", "policy.yaml", "--out", "out").returncode == 1
 

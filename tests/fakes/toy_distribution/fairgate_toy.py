@@ -214,7 +214,7 @@ class ParrotPart(Strict):
     """How the parrot answers."""
 
     answer: str = Field(description="What it says, whatever it is asked.")
-    biased: str = Field(default="", description="Of whom it says `negative`.")
+    biased: str = Field(default="", description="At which identity it says `negative`.")
 
 
 class ParrotPolicy(SystemKind):
@@ -246,7 +246,7 @@ class Parrot:
 
     def _answered(self, case):
         even = int("0" + "".join(filter(str.isdigit, case.key.partition("#")[0]))) % 2 == 0
-        is_biased = bool(self.policy.biased) and self.policy.biased in case.query
+        is_biased = bool(self.policy.biased) and self.policy.biased in case.key
         answers = ["negative", self.policy.answer][:: 1 if is_biased == even else -1]
         return Execution(key=case.key, suite=case.suite, documents=None, response=answers[0])
 

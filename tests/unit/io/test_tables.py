@@ -116,7 +116,7 @@ def test_a_missing_file_a_folder_and_an_unknown_format(tmp_path):
     for name, said in (("gone.csv", "no such file"), ("d.csv", "is a folder")):
         with pytest.raises(DataError, match=f"{name}: {said}"):
             list(read_rows(str(tmp_path / name)))
-    with pytest.raises(UsageError, match=r"'\.xlsx'; expected \.csv, \.tsv, \.jsonl or \.parquet"):
+    with pytest.raises(UsageError, match=r"'\.xlsx'; expected \.csv, \.tsv, \.jsonl, "):
         read_rows("t.xlsx")
 
 

@@ -67,7 +67,8 @@ def test_no_notice_is_a_command(capsys, monkeypatch):
         monkeypatch.setattr(f"fairgate.{name}", lambda *_, **__: None)
     monkeypatch.setattr("fairgate.reports.console.render_console", lambda *_, **__: "")
     done = mock.Mock(notices=[f"x\n{text}" for text in HOSTILE])
-    report_run(done, mock.Mock(), (), {"report_only": False, "open_page": False})
+    options = {"report_only": False, "open_page": False, "formats": ""}
+    report_run(done, mock.Mock(), (), options)
     err = capsys.readouterr().err
     assert len(err.split("\n")) == len(HOSTILE) + 1
     check(err)
