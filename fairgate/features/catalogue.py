@@ -42,7 +42,7 @@ SHIPPED = (
     _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
     _single(TRUST, "Show what the suite can detect, and how many sources would do.", id="power"),
     _single(TRUST, "Say how much bias a policy would have caught.", id="mutation", name="mutate"),
-    _single(TRUST, "Write what runs measured as a record to sign.", id="record"),
+    _single(TRUST, "Write what runs measured as a record to sign.", id="record", answers=True),
     _single(DATA, "Prepare a corpus for the retriever.", id="corpus"),
     _single(
         DATA, "Generate source test cases about people with known attributes.", id="generation",

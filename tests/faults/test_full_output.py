@@ -57,7 +57,7 @@ COMMANDS = {
     "metrics list": [],
 }
 ANSWERED = {
-    "run", "merge", "check", "doctor", "rescore", "table", "baseline accept",
+    "run", "merge", "check", "doctor", "rescore", "record", "table", "baseline accept",
     "baseline anchor",
     "baseline diff", "baseline verify", "lint", "github accept", "github comment", "github merge", "github run", "hook check", "hook smoke",
 }  # fmt: skip
