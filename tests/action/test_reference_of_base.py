@@ -93,7 +93,9 @@ def test_a_policy_that_begins_to_compare_is_compared(history, job):
     changed = changed.replace("    perturbations", "    control: paper\n    perturbations")
     history.proposes(files={"new.jsonl": turned, GATE: changed})
     job.pull(history)
-    assert PROPOSED.replace("a Black person**", "race** (10)") in body(job), body(job)
+    assert PROPOSED.replace("a Black person** (all 4 phrases)", "race** (10)") in body(job), body(
+        job
+    )
 
 
 def test_an_introduced_policy_has_no_base(history, job):
