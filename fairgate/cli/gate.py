@@ -141,7 +141,7 @@ def check(files: tuple[Path, ...], **options: Any) -> int:
 
 
 def _record(loaded: LoadedPolicy, today: dt.date | None, notes: Sequence[str]) -> dict[str, Any]:
-    """Return what a run of a valid policy would be, for programs."""
+    """Describe the run of a valid policy, for programs."""
     from fairgate.gate.rules import expand_rules, parity_rules
 
     plan = loaded.plan

@@ -162,12 +162,12 @@ class Served:
 
 
 def served_fields(served: Served) -> dict[str, object]:
-    """Return what is known as plain values."""
+    """Return the reply's statements as plain values."""
     return {name: value for name, value in asdict(served).items() if value}
 
 
 def served_from(value: object) -> Served | None:
-    """Return what was stored; None where nothing was. Raises ValueError for another form."""
+    """Return the stored value; None where there is none. Raises ValueError for another form."""
     if value is None:
         return None
     texts, numbers = ("model", "cache", "failure", "error"), ("prompt_tokens", "characters")

@@ -34,7 +34,7 @@ class Against(StrEnum):
 
 
 def rule_name(outcome: str, against: Against) -> str:
-    """Return what a rule that asks for parity is called: `parity/answers/baseline`."""
+    """Return the name of a parity rule: `parity/answers/baseline`."""
     since = "" if against is Against.CONTROL else f"/{against}"
     return f"{PARITY}{outcome}{since}"
 

@@ -243,7 +243,7 @@ def explain_case(
 
 
 def _parity(run: GateRun, unit: Unit) -> list[Record]:
-    """Return what the scans *now* say of the pair's identity, column by column."""
+    """Return the findings of the scans *now* on the pair's identity, column by column."""
     person = unit.dimensions["category"], unit.dimensions["term"]
     found: list[Record] = []
     for scan in run.result.parity:

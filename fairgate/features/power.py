@@ -185,7 +185,7 @@ def _noise_of(
 
 
 def _variances(values: Floats, identities: int, origin: str) -> Noise:
-    """Return what is left of values [sources, prompts] without both means, and between controls."""
+    """Return the residuals of values [sources, prompts], and those between controls."""
     rows = values[~np.isnan(values).all(axis=1)]
     left = rows - np.nanmean(rows, axis=1, keepdims=True)
     of_prompts = np.nanmean(left, axis=0)

@@ -263,7 +263,7 @@ def baseline_differences(old: Baseline, new: Baseline) -> Iterator[str]:
     yield from _entries("under test, ", then.under_test, now.under_test)
     yield from _measurements("", old.measurements, new.measurements)
     yield from _entries("environment, ", then.environment, now.environment)
-    for name in ("fairgate", "policy_path", "commit"):
+    for name in ("fairgate", "policy_path", "policy_sha256", "commit"):
         yield from _entries("", {name: getattr(then, name)}, {name: getattr(now, name)})
     before, after = (
         {f"{number} ({run.date}, {run.commit})": run for number, run in enumerate(side.history)}

@@ -162,7 +162,7 @@ class GateResult:
 
     @property
     def parity(self) -> list[ParityResult]:
-        """Return what the scans say, in the order of the rules."""
+        """Return the results of the scans, in the order of the rules."""
         return [rule.parity for rule in self.rules if rule.parity is not None]
 
     @property

@@ -380,7 +380,7 @@ def question(
     comparison: Comparison,
     where: Mapping[str, str],
 ) -> Question:
-    """Return what is to be scanned for an outcome of a suite."""
+    """Return the question that a scan answers for an outcome of a suite."""
     reference = SINCE.get(against)
     before = None
     if reference is not None:
@@ -590,7 +590,7 @@ def _mean(values: Floats, places: Sequence[int]) -> float | None:
 
 
 def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityResult:
-    """Return what a scan says, in the words of reports."""
+    """Describe the result of a scan in the words of reports."""
     if scanned is None:
         return ParityResult(
             suite=q.suite, outcome=q.outcome.id, against=q.against, p=1.0, alpha=alpha

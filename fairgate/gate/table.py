@@ -147,7 +147,7 @@ def _judged(
 
 
 def _embedder(policy: Policy, resources: Resources | None) -> Embedder:
-    """Return what embeds the sentences of answers, where anything does."""
+    """Return the embedder of answers in sentences."""
     assert resources is not None  # noqa: S101 (texts are refused without)
     return resources.encoder(kind_of(policy.system).chosen_embedder()).documents
 

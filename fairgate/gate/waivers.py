@@ -208,7 +208,7 @@ def with_waiver(result: RuleResult, policy: Policy, day: str) -> RuleResult:
 
 
 def _names_of(node: NamedNode, parity: ParityResult) -> tuple[str, ...]:
-    """Return what a waiver may call a node: its name, or an identity's with its category.
+    """Return the names of a node in waivers: its own, or an identity's with its category.
 
     The name alone is a category's, or everybody's, where one of these is called so, too.
     """

@@ -93,7 +93,7 @@ class IntroductionReport:
 
     @property
     def unjudged(self) -> Unjudged:
-        """Return what reports say in a verdict's place."""
+        """Return the sentence that stands in reports in a verdict's place."""
         text = render_blocks_as_text(self.blocks)
         return Unjudged(title=f"FairGate: {_TITLE}", text=text, is_error=False)
 

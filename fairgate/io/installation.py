@@ -13,7 +13,7 @@ _UNKNOWN = "git+https://github.com/org/fairgate@COMMIT"
 
 
 def direct_url() -> dict[str, Any]:
-    """Return what pip noted of the origin (PEP 610); empty where it noted nothing."""
+    """Return the origin that pip recorded (PEP 610); empty where it recorded none."""
     with contextlib.suppress(PackageNotFoundError, ValueError, AttributeError):
         noted = json.loads(distribution("fairgate").read_text("direct_url.json") or "{}")
         if isinstance(noted, dict):
@@ -22,7 +22,7 @@ def direct_url() -> dict[str, Any]:
 
 
 def requirement(extra: str) -> str:
-    """Return what `pip install` takes in a fresh environment: no index is asked for the name."""
+    """Return the argument of `pip install` by which no index is asked for the name."""
     noted = direct_url()
     url, version = str(noted.get("url", "")), noted.get("vcs_info")
     if "dir_info" in noted:

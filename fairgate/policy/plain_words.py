@@ -49,7 +49,7 @@ def why_unclear(text: str) -> str:
 
 
 def odd_letters(text: str) -> str:
-    """Return what keeps the letters of a text from being compared; empty where nothing does."""
+    """Say why the letters of a text cannot be compared; empty where they can."""
     scripts = _scripts(text)
     if len(scripts) > 1 and not scripts <= _TOGETHER:
         return f"mixes letters of {' and '.join(sorted(script.capitalize() for script in scripts))}"

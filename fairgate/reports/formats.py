@@ -154,7 +154,7 @@ def _rule(rule: RuleResult) -> dict[str, object]:
 
 
 def _parity(parity: ParityResult) -> dict[str, object]:
-    """Return what a scan says: who, how much, how surely, and what it would have missed."""
+    """Return a scan's result: who, how much, how surely, and the reach."""
     return {
         "suite": parity.suite,
         "outcome": parity.outcome,

@@ -29,7 +29,7 @@ class TableVerdict:
 
     @property
     def exit_code(self) -> int:
-        """Return what `fairgate table` would exit with: 0 pass, 1 fail, 3 or 5 no verdict."""
+        """Return the exit code of `fairgate table`: 0 pass, 1 fail, 3 or 5 no verdict."""
         return int(self.run.run.result.exit_code)
 
     @property

@@ -328,7 +328,7 @@ def _divided(
 
 
 def _observed(rule: RuleResult, run: GateRun) -> Observations:
-    """Return what a rule judges: a metric's contrast, or who fails first beside control prompts."""
+    """Describe a rule's subject: a metric's contrast, or who fails first beside control prompts."""
     table = run.tables[rule.suite]
     if not rule.failing or rule.parity is None:
         return observe(BY_ID[rule.metric], table, rule.where)

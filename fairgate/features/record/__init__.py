@@ -335,7 +335,7 @@ def _first(error: ValidationError) -> str:
 
 
 def _tested(folder: Path, policy: Path | None) -> TestedRun:
-    """Return what a run's record and git say. Raises DataError where its files were edited."""
+    """Read a run's record and git's history. Raises DataError where its files were edited."""
     check_run(folder)
     raw = read_json_object(folder / RECORD)
     if raw.get("schema_version") != SCHEMA_VERSION:
@@ -467,7 +467,7 @@ class _History:
         return Commit(id=name, date=day, author=_short(author))
 
     def sources(self) -> dict[str, str]:
-        """Return what the policy names as the texts of its suites, by suite."""
+        """Return the sources of texts that the policy names, by suite."""
         data = self.document.data if self.document else None
         suites = data.get("suites") if isinstance(data, dict) else None
         listed = [each for each in suites if isinstance(each, dict)] if suites else []

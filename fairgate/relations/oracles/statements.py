@@ -217,7 +217,7 @@ class _Answer:
         self.named = named
 
     def said(self) -> Named | None:
-        """Return what the answer says, or what it concludes."""
+        """Return the label that the answer says or concludes."""
         explicit = self._explicit()
         if explicit or any(one.why.startswith("followed by a number") for one in self.named):
             return _one(explicit, ())
@@ -336,7 +336,7 @@ class _Answer:
         return self.denied(label)
 
     def _opposite(self, label: Named) -> Named | None:
-        """Return what the task says that a label means when it is directly denied."""
+        """Return the label that the task means by a direct denial."""
         phrase = self.stop.phrases[label.number] if self.stop.negated and label.number >= 0 else ""
         meant = dict(self.stop.negated).get(phrase)
         if meant is None:

@@ -111,7 +111,7 @@ def whom_it_fails(material: Material, about: Subject | None = None) -> list[tupl
 
 
 def subject(material: Material) -> Subject:
-    """Return what the first failing rule is about; answers where none is."""
+    """Return the subject of the first failing rule; answers where none fails."""
     first = next(iter(failing(material)), None)
     return first.outcome.about if first else Subject.ANSWERS
 
@@ -127,7 +127,7 @@ def who(material: Material, suite: str, node: NamedNode, tone: Tone = Tone.NORMA
 
 
 def _others(rule: RuleResult) -> str:
-    """Return what identities are compared with."""
+    """Return the group that identities are compared with."""
     return "control prompts" if rule.parity is None else rule.parity.others
 
 
@@ -210,7 +210,7 @@ def brief(material: Material) -> blocks.Words:
 
 
 def title(material: Material) -> blocks.Words:
-    """Return what fails, for whom: `answers change for orientation, and documents for …`."""
+    """Return the title of failures: `answers change for orientation, and documents for …`."""
     parts: dict[str, blocks.Words] = {}
     told: set[tuple[str, bool, frozenset[object]]] = set()
     by_question: dict[tuple[str, Against], list[Finding]] = {}

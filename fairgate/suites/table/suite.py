@@ -128,7 +128,7 @@ class TableSuite(Suite):
 
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
-        """Return what reads the cells."""
+        """Return the oracle of the cells."""
         is_score = self.outcome is OutcomeKind.SCORE
         return {KIND: ScoreOracle(scale=self.scale) if is_score else CellOracle()}
 
@@ -177,7 +177,7 @@ class TableSuite(Suite):
         return keys
 
     def executions(self) -> dict[tuple[str, str], Execution]:
-        """Return what each row says, by suite and key."""
+        """Return each row's answer, by suite and key."""
         return {
             (self.id, key): Execution(key=key, suite=self.id, response=cell_text(row.outcome))
             for key, row in zip(self.keys, self.rows, strict=True)
