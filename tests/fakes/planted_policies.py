@@ -241,9 +241,13 @@ class Planted:
         return run_gate(given, PlantedSystem(given=given, behaviour=behaviour), SILENT)
 
 
-def pages_policies(page: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and the text of each block of a page that shows gates."""
-    text = page.read_text(encoding="utf-8")
-    for block in re.finditer(r"```ya?ml\n(.*?)```", text, re.DOTALL):
-        if re.search(r"^(gates:|- \{(metric|parity))", block[1], re.MULTILINE):
-            yield text[: block.start()].count("\n") + 1, block[1]
+def pages_policies(page: Path) -> Iterator[tuple[str, str]]:
+    """Yield the heading and the text of each block of a page that shows gates."""
+    heading = ""
+    for part in re.finditer(
+        r"^#+ ([^\n]*)$|^```(\w*)\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL
+    ):
+        title, kind, text = part.groups()
+        heading = title or heading
+        if kind == "yaml" and re.search(r"^(gates:|- \{(metric|parity))", text, re.MULTILINE):
+            yield heading, text

@@ -13,8 +13,7 @@ YAML_TEXT = YAML(typ="safe")
 STANDARD = {outcome.id: outcome for outcome in OUTCOMES}
 WITHOUT_CONTROL_PROMPTS = {
     "generate-cases.md": "pairs of written prompts have no control prompts",
-    "own-terms.md:127": "each generated case has attributes of its own: nobody recurs",
-    "judges.md": "pairs of written prompts have no control prompts",
+    "own-terms.md:Free answers": "each generated case has attributes of its own: nobody recurs",
     "social-bias.md": "question items have bounds of their own",
     "rag-social-bias": "question items have bounds of their own",
 }
@@ -27,9 +26,9 @@ LOOSER = {
 def shown():
     """Name to the gates of pages, examples and shipped policies; those of papers only report."""
     for page in [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md"]:
-        for line, text in pages_policies(page):
+        for heading, text in pages_policies(page):
             data = YAML_TEXT.load(text)
-            yield f"{page.name}:{line}", data if isinstance(data, list) else data.get("gates")
+            yield f"{page.name}:{heading}", data if isinstance(data, list) else data.get("gates")
     paths = [*ROOT.glob("policies/rag-*.yaml"), *ROOT.glob("docs/examples/*/policies/*.yaml")]
     for path in sorted(paths):
         yield path.stem, YAML_TEXT.load(path).get("gates")

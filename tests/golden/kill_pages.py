@@ -24,7 +24,7 @@ _HEAD = """\
 <!-- generated: `make kill-tables` for the figures, `make docs` for the page -->
 
 Biased variants of a run of each shipped policy, with the embedded models, put through its whole gate
-with its baseline ([how](../how-to/test-the-policy.md)). A table has the number of targets (identities,
+with its baseline ([how](../how-to/baselines.md#test-the-policy-itself)). A table has the number of targets (identities,
 attributes, or all) by the smallest share of their cases whose change stops the build with every one of
 its seeds, and names those that never did. Few seeds say little of rare misses: where the gate catches
 80 %, three of three are caught in half of all such tests. These are figures of these policies, models and

@@ -55,7 +55,7 @@ def test_metrics_page(check_golden):
         "Rates are fractions in policies and records and shown times 100 in reports. A bound at the\n"
         "least or greatest value that a metric can have is an error: no run could break it. Headings\n"
         "name the dimensions for `where`. Papers are listed in [words in\n"
-        "reports](../explanation/glossary.md#papers).\n"
+        "reports](glossary.md#papers).\n"
     )
     for dimensions in dict.fromkeys(one.dimensions for one in METRICS):
         lines.append(f"\n## {f'By {listed(dimensions)}' if dimensions else 'Of whole suites'}\n\n")
@@ -147,7 +147,7 @@ RELATIONS_HEAD = """\
 What each changes, with an example of what is sent, the source's words, and how answers are compared.
 Relations of attributes share one source here; of the follow-ups the first and the last are shown.
 `{response}` is the response to the source. Papers are listed in [words in
-reports](../explanation/glossary.md#papers). `fairgate relations explain ID` adds where a relation does not
+reports](glossary.md#papers). `fairgate relations explain ID` adds where a relation does not
 hold, and examples of answers.
 
 *Oracle*: the rule that reads an answer; `task` is that of the suite's task, TASK. *Gating*: a violation

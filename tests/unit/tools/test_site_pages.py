@@ -13,10 +13,10 @@ REPOSITORY = "https://example.org/fairgate"
 @pytest.mark.parametrize(
     ("page", "link", "expected"),
     [
-        ("index.md", "docs/how-to/blame.md#on-a-pull-request", "how-to/blame.md#on-a-pull-request"),
+        ("index.md", "docs/how-to/reviewing.md#find-what-caused-it", "how-to/reviewing.md#find-what-caused-it"),
         ("index.md", "docs", f"{REPOSITORY}/tree/main/docs"),
-        ("how-to/blame.md", "own-system.md", "own-system.md"),
-        ("tutorial.md", "how-to/blame.md", "how-to/blame.md"),
+        ("how-to/reviewing.md", "own-system.md", "own-system.md"),
+        ("tutorial.md", "how-to/reviewing.md", "how-to/reviewing.md"),
         ("how-to/a.md", "../examples/review-service/README.md",
          f"{REPOSITORY}/blob/main/docs/examples/review-service/README.md"),
         ("how-to/a.md", "../../policies/rag-people.yaml",
