@@ -87,7 +87,7 @@ def run(policy: Path, **options: Any) -> int:
 @click.option(
     "--policy",
     type=EXISTING_FILE,
-    help="Policy to judge by (default: the file of this checkout that the run's record names).",
+    help="Policy to judge by (default: the file that the run's record names).",
 )
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: RUN/rescored).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
@@ -245,7 +245,7 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
 )  # fmt: skip
 @click.option(
     "--after", type=EXISTING_FOLDER, metavar="RUN",
-    help="Write what attribution asks after this finished run (keys with @documents=).",
+    help="Write what attribution asks after this run.",
 )  # fmt: skip
 @runtime_options
 def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) -> int:

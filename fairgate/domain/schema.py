@@ -86,8 +86,7 @@ class ScorePolicy(Strict):
     )
     marker: Text | None = Field(
         default=None,
-        description="Text after which the score stands, such as `Score:`; its last one counts. "
-        "Without it the whole answer is the score.",
+        description="Text after which the score stands, such as `Score:`.",
     )
     path: JsonPlace | None = Field(
         default=None, description="Path of the score in an answer in JSON, such as `$.score`."
@@ -119,7 +118,7 @@ class ActionsPolicy(Strict):
     )
     tolerance: dict[Text, Annotated[float, Field(gt=0)]] = Field(
         default_factory=dict,
-        description="Number arguments, and by how much two may differ. A text there is unreadable.",
+        description="Number arguments, and by how much two may differ.",
     )
     tolerance_percent: dict[Text, Annotated[float, Field(gt=0, le=100)]] = Field(
         default_factory=dict, description="The same in per cent of the greater number."
@@ -127,7 +126,7 @@ class ActionsPolicy(Strict):
     order: bool = Field(default=False, description="The order of the calls counts, too.")
     without_call: Literal["unreadable", "no-action"] = Field(
         default="unreadable",
-        description="What an answer in words alone is. An empty list is no action.",
+        description="What an answer in words alone is.",
     )
 
 
@@ -292,9 +291,8 @@ class SuiteModel(NamesOutside):
     """A literal in every kind."""
     thinking: list[Annotated[list[Text], Field(min_length=2, max_length=2)]] = Field(
         default_factory=list,
-        description="Tags between which the model thinks before it answers, beside those that are "
-        "known (`<think>` and others): pairs of an opening and a closing one, such as "
-        '`[["[[notes]]", "[[/notes]]"]]`.',
+        description="Pairs of tags between which the model thinks, beside those that "
+        'are known, such as `[["[[notes]]", "[[/notes]]"]]`.',
     )
 
     @model_validator(mode="after")
@@ -371,8 +369,8 @@ class Columns(Strict):
     )
     id: str | None = Field(
         default=None,
-        description="Column of the identifier; default: found by name, else the row's number for a "
-        "document and a hash of the text for a source.",
+        description="Column of the identifier; default: found by name, else the row's "
+        "number, or a hash of a source's text.",
     )
     text: str | None = Field(
         default=None, description="Column of the text; default: found by name."
@@ -411,17 +409,16 @@ class JudgeModel(NamesOutside):
     id: Name = Field(description="Name of the judge in records and reports.")
     record: Annotated[Text | None, Names(Role.JUDGE_RECORD)] = Field(
         default=None,
-        description="JSON file that `fairgate judge evaluate` wrote. Without it, below the floor, "
-        "or where it is of another judge, verdicts are reported and fail no build.",
+        description="JSON file that `fairgate judge evaluate` wrote; without a "
+        "sufficient one verdicts fail no build.",
     )
     floor: JudgeFloor = Field(
         default_factory=JudgeFloor, description="What the record must reach for that."
     )
     shows: Literal["pair", "follow-up"] = Field(
         default="pair",
-        description="What of MR1 to MR7 and of judged tasks is shown: both prompts and responses, "
-        "or the follow-up's alone, as in Meta-Fair's comparison, where judges were more precise so "
-        "(.74 beside .58) and found fewer (.40 beside .83). A record holds for one of the two.",
+        description="What judges are shown: both prompts and responses, or the "
+        "follow-up's alone. A record holds for one of the two.",
     )
 
     @property

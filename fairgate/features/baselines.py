@@ -25,7 +25,7 @@ def baseline() -> None:
 def _of_a_run(default: str) -> Callable[[Callback], Callback]:
     """Return the options of commands that make a run a reference; `default` is their file."""
     file = click.Path(dir_okay=False, path_type=Path)
-    of_run = "Policy of the run (default: the file of this checkout that its record names)."
+    of_run = "Policy of the run (default: the file that its record names)."
     return shared.together(
         click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN"),
         click.option(

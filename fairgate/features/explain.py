@@ -67,7 +67,7 @@ _NAMED = 5
 @click.option(
     "--policy",
     type=shared.EXISTING_FILE,
-    help="Policy of the run (default: the file of this checkout that its record names).",
+    help="Policy of the run (default: the file that its record names).",
 )
 @shared.json_option
 @shared.runtime_options

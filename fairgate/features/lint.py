@@ -844,8 +844,8 @@ def _alike(old: Token, new: Token) -> bool:
 @click.argument("pairs", type=EXISTING_FILE, metavar="FILE")
 @click.option(
     "--annotate", is_flag=True,
-    help="FILE holds plain texts: find and show the attributes that they state, and write them as "
-    "cases for GenFair's relations once you agree.",
+    help="Find the attributes that plain texts state, and write them as "
+"cases once you agree.",
 )  # fmt: skip
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path),

@@ -74,7 +74,7 @@ def with_workers(command: click.Command) -> click.Command:
         "--workers",
         type=click.IntRange(1, 1000),
         metavar="N",
-        help="Ask models by N actors of a Ray cluster, by source; never changes a result.",
+        help="Ask models by N actors of a Ray cluster; never changes a result.",
     )
     @click.option(
         "--ray-address",

@@ -51,8 +51,7 @@ class Gate(Strict):
     regression: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     budget: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="Largest worsening since the pinned anchor (`fairgate baseline anchor`) that "
-        "is accepted, so that a series of small changes cannot pass one by one.",
+        description="Largest worsening since the pinned anchor.",
     )
     advisory: bool = Field(default=False, description="Report, never fail the build.")
 
@@ -70,23 +69,23 @@ class ParityPolicy(Gate):
     """Asks of an outcome whether anybody is treated differently, and worse than before."""
 
     parity: Text = Field(
-        description="An outcome (`answers`, `score`, `unreadable`, `documents`, `sentences`), or "
-        "`all`: every outcome that the suites have. A more particular entry takes its place."
+        description="`answers`, `score`, `unreadable`, `documents`, `sentences`, or "
+        "`all`; a more particular entry takes its place."
     )
     max: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="Largest difference from control prompts, in size and in the outcome's unit, "
-        "that is accepted where somebody is named; default: the outcome's standard limit.",
+        description="Largest accepted difference from control prompts, in the outcome's "
+        "unit; default: the outcome's standard limit.",
     )
     regression: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="Largest worsening of that difference since the baseline; default: the "
+        description="Largest accepted worsening since the baseline; default: the "
         "outcome's standard limit.",
     )
     must_see: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="Difference for one identity that a run must be able to see: one that would "
-        "have missed it has no verdict (exit code 5).",
+        description="Difference for one identity that a run must be able to see, or it "
+        "has no verdict.",
     )
 
 
@@ -101,13 +100,12 @@ class GatePolicy(Gate):
     )
     regression: Annotated[float, Field(ge=0, le=3)] | None = Field(
         default=None,
-        description="Largest worsening since the baseline that is accepted; a larger one fails "
-        "where chance does not explain it.",
+        description="Largest accepted worsening since the baseline.",
     )
     evidence: Literal["estimate", "significant"] = Field(
         default="estimate",
-        description="What bounds judge: the `estimate`, or whether it is beyond the bound by more "
-        "than chance explains (`significant`).",
+        description="What bounds judge: the `estimate`, or whether chance explains it "
+        "(`significant`).",
     )
     report: bool = Field(
         default=False,
@@ -148,8 +146,7 @@ class QuarantinePolicy(Strict):
 
     case: Text = Field(description="Key of a source or follow-up, as reports and `plan` show it.")
     until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
-        description="Last day in quarantine, YYYY-MM-DD, at most 366 ahead; afterwards the entry "
-        "is an error."
+        description="Last day, YYYY-MM-DD, at most 366 ahead; afterwards the entry is an error."
     )
     reason: Text = Field(description="Why, for the reviewer; shown in every report.")
     suite: str | None = Field(default=None, description="Suite; default: every suite.")
@@ -164,19 +161,16 @@ class WaiverPolicy(Strict):
     )
     who: Text | None = Field(
         default=None,
-        description="Of parity, whom it is about: `everybody`, a category or an identity, as the "
-        "report names them.",
+        description="Of parity: `everybody`, a category or an identity, as the report names them.",
     )
     where: dict[str, str] = Field(default_factory=dict, description="Of a metric, its slice.")
     suite: str | None = Field(default=None, description="Suite, where several have the rule.")
     up_to: Finite = Field(
-        description="The value up to which it holds, in the unit of the rule's limit; a worse one "
-        "fails the build."
+        description="Largest value that is waived, in the unit of the rule's limit."
     )
     regression: bool = Field(
         default=False,
-        description="Whether it covers what is worse than baseline or anchor, too; else only a "
-        "broken limit.",
+        description="Whether it covers a worsening, too; else only a broken limit.",
     )
     reason: Annotated[Text, Field(max_length=300)] = Field(description="Why; in every report.")
     owner: Annotated[Text, Field(max_length=100)] = Field(description="Who answers for it.")
@@ -197,39 +191,36 @@ class Policy(Strict):
     system: SystemModel = Field(description="What is under test; its keys determine its kind.")
     reference: Annotated[SystemModel | Literal["base"] | None, Decides()] = Field(
         default=None,
-        description="A second system in the form of `system`, such as the model before it was "
-        "quantised, or the embedder before its successor; `base`: the system that the base commit "
-        "of a pull request has. It is asked every question too, and the metrics `shift/…` say what "
-        "moved, and for whom.",
+        description="A second system in the form of `system`, or `base` (that of the "
+        "base commit); `shift/…` says what moved, and for whom.",
     )
     suites: Annotated[list[SuiteModel], Field(min_length=1)] = Field(description="What is tested.")
     judge: JudgeModel | None = Field(
         default=None,
-        description="Who says whether two open answers differ because of an attribute, for the "
-        "relations that need it (`meta-fair/mr1-…` to `mr7-…`).",
+        description="Who says whether two open answers differ because of an attribute "
+        "(`meta-fair/mr1-…` to `mr7-…`).",
     )
     gates: list[AnyGate] = Field(
         default_factory=list,
-        description="What passes or fails the build; default: `parity: all`, and of question items "
-        "Diff-Bias and accuracies, with the standard limits.",
+        description="What passes or fails the build; default: `parity: all`, of "
+        "question items Diff-Bias and accuracies.",
     )
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(
         default=0.95, description="Confidence of intervals and tests."
     )
     regression_level: Annotated[float, Field(gt=0, lt=0.5)] = Field(
         default=0.01,
-        description="How many of unchanged runs may be called worse than the baseline: parity "
-        "names somebody only where chance is rarer than this, over all outcomes together.",
+        description="How rare chance must be for a worsening since the baseline, over "
+        "all outcomes together.",
     )
     min_decided: Fraction = Field(
         default=0.95,
-        description="Share of planned cases that must be decided, and of each rule's cases; of a "
-        "slice it is half.",
+        description="Share of planned cases that must be decided, and of each rule's; "
+        "of a slice it is half.",
     )
     constant_answers: Literal["refuse", "allow"] = Field(
         default="refuse",
-        description="Whether a suite may have a verdict whose answers are (nearly) all the same, "
-        "or do not depend on the sources. Such answers show nothing.",
+        description="Whether a suite may have a verdict whose answers are nearly all the same.",
     )
     max_invalid: Fraction = Field(
         default=0.10, description="Share of follow-ups the linter may reject."

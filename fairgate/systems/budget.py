@@ -55,8 +55,8 @@ class BudgetPart(Strict):
 
     requests: AtLeastOne | None = Field(
         default=None,
-        description="Questions and turns, and requests to an endpoint of embeddings (`batch_size` "
-        "texts each); what is stored already is not asked, and free.",
+        description="Questions, turns and requests to an endpoint of embeddings; what "
+        "is stored is free.",
     )
     tokens: AtLeastOne | None = Field(
         default=None, description="Tokens of questions and answers, as answers report them."
@@ -84,9 +84,8 @@ class BudgetPart(Strict):
 BudgetField = Annotated[
     BudgetPart | None,
     Field(
-        description="The most that one run may ask: `requests`, `tokens`, `seconds`, `money`. It "
-        "stops with exit code 5 where it needs more; what was answered is stored, so that the next "
-        "run goes on from there."
+        description="The most that one run may ask; beyond it exit code 5, and the next "
+        "run goes on."
     ),
 ]
 

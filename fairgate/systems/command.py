@@ -51,14 +51,14 @@ class CommandAsked(Strict):
     run: Arguments = Field(description="Program and arguments; no shell is between.")
     env: list[Variable] = Field(
         default_factory=list,
-        description="NAMES of the environment variables that the program is given, besides `PATH`, "
-        "`HOME` and the like; all others are kept from it.",
+        description="NAMES of the environment variables that it is given, besides "
+        "`PATH`, `HOME` and the like.",
     )
     revision: RevisionField | None = Field(
         default=None,
-        description="What names its state: `{files: [app, data]}`, a hash of what it is made of, "
-        "or a name that you change when it changes. Its replies are reused as long as it stays, "
-        "those of a name in the same commit; without it every question is asked in every run.",
+        description="What names its state: `{files: [app, data]}`, or a name that you "
+        "change with it; replies are reused as long as it stays, else "
+        "everything is asked in every run.",
     )
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
         default=120.0, description="Seconds to wait for a reply; the first includes the start."
@@ -108,8 +108,8 @@ class CommandPart(CommandAsked):
     )
     takes_turns: bool = Field(
         default=False,
-        description="Whether it holds conversations: a line a turn, with the `session` (a new name "
-        "for each conversation) and the `messages` so far (`role` and `content`).",
+        description="Whether it holds conversations: a line a turn, with `session` and "
+        "the `messages` so far.",
     )
 
 

@@ -175,9 +175,9 @@ class GeneratorModel(Strict):
     )
     template_arguments: dict[str, Argument] = Field(
         default_factory=dict,
-        description="What the model's chat template may ask for besides, such as "
-        "`enable_thinking: true`; thinking is off by default where the template of a model that "
-        "runs here can switch it. An endpoint is sent them as `chat_template_kwargs`.",
+        description="What the model's chat template may ask for, such as "
+        "`enable_thinking: true`; an endpoint is sent them as "
+        "`chat_template_kwargs`.",
     )
 
     @property
@@ -208,8 +208,7 @@ class GeneratorPolicy(GeneratorModel):
     file: GraphFile | None = Field(default=None, description=WHICH_GRAPH)
     thinking_tokens: Annotated[int, Field(ge=0, le=65536)] = Field(
         default=4096,
-        description="Longest thinking, in tokens, of a model that thinks before it answers; "
-        "`max_new_tokens` counts the answer alone.",
+        description="Longest thinking, in tokens, of a model that thinks before it answers.",
     )
 
     @property
@@ -254,15 +253,14 @@ class EndpointPart(Strict):
     )
     extra_body: ExtraBody = Field(
         default_factory=dict,
-        description="More fields of each request, such as `reasoning_effort`, or "
-        "`max_completion_tokens` where the endpoint wants that instead of `max_tokens`; `null` "
-        "leaves a field out that is sent otherwise (`temperature: null`).",
+        description="More fields of each request, such as `reasoning_effort`; `null` "
+        "leaves a field out that is sent otherwise.",
     )
     revision: RevisionField | None = Field(
         default=None,
-        description="What names the model's state: `{files: [models/mine]}`, a hash of what is "
-        "served, or a name that you change with the model. Answers are reused as long as it stays, "
-        "those of a name in the same commit; without it every question is asked in every run.",
+        description="What names its state: `{files: [app, data]}`, or a name that you "
+        "change with it; replies are reused as long as it stays, else "
+        "everything is asked in every run.",
     )
     timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
     attempts: Attempts = 4

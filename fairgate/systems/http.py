@@ -114,24 +114,23 @@ class HttpAsked(Strict):
     )
     request: Template = Field(
         default={"question": "{{query}}"},
-        description="JSON to send; `{{query}}` (the text alone), `{{text}}`, `{{instruction}}`, "
-        "`{{prompt}}` (all in one), `{{options}}`, `{{documents}}` and `{{changed}}` (`id` and "
-        "`text` of a document that is another one for this question) are filled in. Conversations "
-        "need `{{session}}` (a new name for each) or `{{messages}}` (`role` and `content` so far).",
+        description="JSON to send; filled in are `{{query}}` (the text alone), "
+        "`{{text}}`, `{{instruction}}`, `{{prompt}}` (all in one), "
+        "`{{options}}`, `{{documents}}`, `{{changed}}` and, for "
+        "conversations, `{{session}}` or `{{messages}}`.",
     )
     headers: dict[Header, str] = Field(
         default_factory=dict, description="Headers to send; secrets do not belong here."
     )
     headers_env: dict[Header, Variable] = Field(
         default_factory=dict,
-        description="Header to the NAME of the environment variable with its whole value; only "
-        "over https or to this machine.",
+        description="Header to the NAME of the environment variable with its whole value.",
     )
     revision: RevisionField | None = Field(
         default=None,
-        description="What names its state: `{files: [app, data]}`, a hash of what it is made of, "
-        "or a name that you change when it changes. Its replies are reused as long as it stays, "
-        "those of a name in the same commit; without it every question is asked in every run.",
+        description="What names its state: `{files: [app, data]}`, or a name that you "
+        "change with it; replies are reused as long as it stays, else "
+        "everything is asked in every run.",
     )
     revision_url: Address | None = Field(
         default=None, description="Address that answers with the revision."

@@ -58,9 +58,8 @@ class _Generators(Strict):
     budget: Annotated[
         BudgetPart | None,
         Field(
-            description="The most that one run may ask of the endpoints among them, together and "
-            "apart from `system.budget`. It stops with exit code 5 where it needs more; with a "
-            "`revision` the next run goes on from there."
+            description="The most that one run may ask of judges behind endpoints, apart "
+            "from `system.budget`."
         ),
     ] = None
 

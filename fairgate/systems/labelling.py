@@ -33,8 +33,8 @@ class LabelsPolicy(Strict):
 
     file: Annotated[Text | None, Names(Role.LABELS)] = Field(
         default=None,
-        description="Labels by the id of the document: CSV, TSV, JSONL or Parquet with a row a "
-        "document, or a `.json` object of id to label.",
+        description="CSV, TSV, JSONL or Parquet with a row a document, or a `.json` "
+        "object of id to label.",
     )
     id: str | None = Field(
         default=None, description="Column of the document's id; default: found by name."
@@ -44,8 +44,7 @@ class LabelsPolicy(Strict):
     )
     classifier: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
-        description="Labels the texts of the documents that the file does not name: a folder with "
-        "an ONNX export of a Hugging Face sequence classifier, or an embedded name.",
+        description="Labels the documents that the file does not name.",
     )
 
     @model_validator(mode="after")

@@ -111,8 +111,8 @@ class RetrieverPolicy(Strict):
     )
     measure_with: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None,
-        description="Embeds retrieved documents for RRS and distances; default: `embedder`. Name "
-        "one that stays when `embedder` changes: distances of two embedders do not compare.",
+        description="Embeds documents for RRS and distances; default: `embedder`. Name "
+        "one that stays when that changes.",
     )
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(
         default=4, description="How many documents the generator is shown."
@@ -134,14 +134,12 @@ class LocalPolicy(SystemKind):
         | None
     ) = Field(
         default=None,
-        description="An index over `corpus`, or one of your own (`http`, `command`, `python`, or "
-        "a vector store). "
-        "Left out: the generator is asked without documents.",
+        description="An index over `corpus`, or one of your own; left out: the "
+        "generator is asked without documents.",
     )
     generator: GeneratorField | None = Field(
         default=None,
-        description="The model that answers: one that runs here, or an endpoint. Left out: "
-        "documents are retrieved and compared, and nothing is answered.",
+        description="The model that answers; left out: documents alone are compared.",
     )
     embedder: Annotated[EmbedderField | None, Names(Role.RETRIEVER, replaces=Role.EMBEDDER)] = (
         Field(

@@ -65,13 +65,12 @@ class EmbedderPolicy(Strict):
         Literal["mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"] | None
     ) = Field(
         default=None,
-        description="How token states become one vector, in sentence-transformers' terms; needed "
-        "where the model's files do not define it.",
+        description="How token states become one vector; needed where the model's files "
+        "do not define it.",
     )
     prompts: Literal["none"] | None = Field(
         default=None,
-        description="`none`: the model reads texts as they are. Needed where its files list no "
-        "prompts and neither `query_prompt` nor `document_prompt` is set.",
+        description="`none`: the model reads texts as they are.",
     )
     query_prompt: str | None = Field(
         default=None, description="Put before every query; default: the model's own prompt `query`."
@@ -82,14 +81,13 @@ class EmbedderPolicy(Strict):
     )
     dimensions: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Keep so many components of each vector (Matryoshka models); default: all, or "
-        "the model's own `truncate_dim`.",
+        description="Keep so many components of each vector (Matryoshka models); "
+        "default: the model's `truncate_dim`.",
     )
 
     max_tokens: Annotated[int, Field(ge=3)] | None = Field(
         default=None,
-        description="Cut longer texts after so many tokens, special tokens included; at most what "
-        "the model can read. Default: the limit in its files.",
+        description="Most tokens of a text; default: the limit in the model's files.",
     )
 
     @model_validator(mode="after")

@@ -39,7 +39,8 @@ class FoundPaths(Strict):
     """The place of the documents in a reply."""
 
     documents: PartsPath = Field(
-        default="$.documents", description="Path of the documents in rank order."
+        default="$.documents",
+        description="Path of the documents in rank order; left out where there are none.",
     )
     document: DocumentPaths = Field(
         default_factory=DocumentPaths, description="The places of each document's parts."
@@ -98,8 +99,8 @@ class OwnRetrieverPolicy(Strict):
         | None
     ) = Field(
         default=None,
-        description="`module:name` of a function, or of a retriever of LangChain, LlamaIndex or "
-        "Haystack; or a mapping. Needs `--allow-python`.",
+        description="`module:name` of a function, or of a retriever of LangChain, "
+        "LlamaIndex or Haystack.",
     )
     qdrant: QdrantSearch | None = Field(default=None, description="A collection of Qdrant.")
     chroma: ChromaSearch | None = Field(
@@ -110,8 +111,8 @@ class OwnRetrieverPolicy(Strict):
     )
     embedder: Annotated[EmbedderField, Names(Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
-        description="Embeds the documents that it finds, for RRS, and the "
-        "queries of a vector store: the model that its documents were embedded with.",
+        description="Embeds the documents that it finds, and the queries of a vector "
+        "store: the model of its documents.",
     )
     labels: LabelsField = None
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(

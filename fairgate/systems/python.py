@@ -57,9 +57,9 @@ class PythonAsked(Strict):
     call: Target = Field(description="`module:function`.")
     revision: RevisionField | None = Field(
         default=None,
-        description="What names its state: `{files: [app, data]}`, a hash of what it is made of, "
-        "or a name that you change when it changes. Its replies are reused as long as it stays, "
-        "those of a name in the same commit; without it every question is asked in every run.",
+        description="What names its state: `{files: [app, data]}`, or a name that you "
+        "change with it; replies are reused as long as it stays, else "
+        "everything is asked in every run.",
     )
 
     takes_changed: TakesChanged = False

@@ -70,15 +70,14 @@ class RecordedPolicy(SystemKind):
     keys: ClassVar[tuple[str, ...]] = ("recorded",)
 
     recorded: Annotated[str, Names(Role.RECORDED)] = Field(
-        description="JSONL file of answers that were produced elsewhere. May be empty for `check` "
-        "and `plan`; in a run every key needs a line, with an empty `response` where the system "
-        "gave none.",
+        description="JSONL file of answers that were produced elsewhere; in a run every "
+        "key needs a line.",
     )
     columns: ColumnsField | None = Field(
         default=None,
-        description="Rows of another tool, found by the text of the question: `ragas`, `deepeval`, "
-        "`otlp` (traces with OpenInference's attributes, as OTLP-JSON), or where question, answer "
-        "and documents stand. Left out: FairGate's own lines, by key.",
+        description="Rows of another tool, found by the question's text: `ragas`, "
+        "`deepeval`, `otlp` (OpenInference's traces as OTLP-JSON), or "
+        "paths.",
     )
     embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None, description="Embeds the recorded documents for RRS; default `minilm`."

@@ -32,11 +32,7 @@ class RevisionFiles(Strict):
         list[Text],
         Field(min_length=1, max_length=64),
         Names(Role.CODE),
-    ] = Field(
-        description="Files and folders that the system is made of, such as `[app, data]`: answers "
-        "are reused as long as nothing in them changes. Folders count with all below, and where "
-        "links lead."
-    )
+    ] = Field(description="Files and folders that the system is made of, such as `[app, data]`.")
 
 
 RevisionField = Annotated[

@@ -26,8 +26,8 @@ Concurrency = Annotated[
 TakesChanged = Annotated[
     bool,
     Field(
-        description="Whether it searches its corpus with `changed` in it, a document's `id` and "
-        "another `text`, where the question has one."
+        description="Whether it searches its corpus with `changed` in it, a document's "
+        "`id` and other `text`."
     ),
 ]
 PerSecond = Annotated[
@@ -69,8 +69,7 @@ class ResponsePaths(Strict):
     )
     documents: PartsPath | None = Field(
         default=None,
-        description="Path of the documents in rank order, texts or objects; left out where the "
-        "system returns none: retrieval is not measured then.",
+        description="Path of the documents in rank order; left out where there are none.",
     )
     document: DocumentPaths = Field(
         default_factory=DocumentPaths, description="The places of each document's parts."
@@ -89,7 +88,7 @@ class OwnResponsePaths(ResponsePaths):
 
     documents: PartsPath | None = Field(
         default="$.documents",
-        description="Path of the documents in rank order; a reply without it has no documents.",
+        description="Path of the documents in rank order; left out where there are none.",
     )
 
     @property

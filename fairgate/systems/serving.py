@@ -46,14 +46,14 @@ class ServePart(Strict):
         description="Program and arguments; no shell is between."
     )
     ready_url: Address = Field(
-        description="Address that answers with a status of 200 to 299 once it can be asked, or "
-        "with 405 or 501, as one does that takes only what is sent to it."
+        description="Address that answers with a status of 200 to 299 (or 405, 501) "
+        "once it can be asked."
     )
     timeout: Seconds = Field(default=60.0, description="Seconds until it must be ready.")
     env: list[Variable] = Field(
         default_factory=list,
-        description="NAMES of the environment variables that it is given, besides `PATH`, `HOME` "
-        "and the like; all others are kept from it.",
+        description="NAMES of the environment variables that it is given, besides "
+        "`PATH`, `HOME` and the like.",
     )
 
     @property

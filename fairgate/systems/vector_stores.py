@@ -66,9 +66,9 @@ class StoreSearch(Strict):
 
     revision: RevisionField | None = Field(
         default=None,
-        description="What names the stored documents: `{files: [data]}`, a hash of what they are "
-        "made of, or a name that you change with them. What was found is reused as long as it "
-        "stays; without it every query is asked again in every run.",
+        description="What names its state: `{files: [app, data]}`, or a name that you "
+        "change with it; replies are reused as long as it stays, else "
+        "everything is asked in every run.",
     )
     timeout: Seconds = Field(default=30.0, description="Seconds to wait for one answer.")
 
@@ -170,8 +170,7 @@ class HttpStoreSearch(StoreSearch):
     collection: Text = Field(description="Name of the collection.")
     api_key_env: Variable | None = Field(
         default=None,
-        description="NAME of the environment variable that holds the key; it is sent over https or "
-        "to this machine only.",
+        description="NAME of the environment variable that holds the key.",
     )
     id: Key | None = Field(
         default=None, description="Key of the document's identifier; default: the store's own."
@@ -205,8 +204,8 @@ class QdrantSearch(HttpStoreSearch):
 
     text: Key = Field(
         default="text",
-        description="Key of the text in the payload; dots lead into nested objects. LangChain "
-        "writes `page_content`.",
+        description="Key of the text in the payload, with dots into nested objects; "
+        "LangChain writes `page_content`.",
     )
     vector: Text | None = Field(
         default=None, description="Name of the vector to search, where the collection names them."
@@ -426,8 +425,9 @@ class PgvectorSearch(StoreSearch):
     )
     query: Text | None = Field(
         default=None,
-        description="SQL instead of a table: gives `id`, `text` and, if known, `label` and "
-        "`score`, nearest first, with `%(embedding)s::vector` and `%(top_k)s` in it.",
+        description="SQL instead of a table: gives `id`, `text` and, if known, `label` "
+        "and `score`, nearest first, by `%(embedding)s::vector` and "
+        "`%(top_k)s`.",
     )
 
     @model_validator(mode="after")

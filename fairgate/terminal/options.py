@@ -97,8 +97,9 @@ _MACHINE = (
     click.option(
         "--batch-size", type=_BatchSize(1, 1024), metavar="auto|NUMBER", default="auto",
         show_default=True,
-        help="Prompts or texts that run together; auto: 16 at most on the CPU, 64 on a card; "
-        "decoders fit the free memory. Halved where memory runs out. Never changes a result.",
+        help="Prompts or texts that run together (auto: at most 16 on the CPU, "
+"64 on a GPU; halved where memory runs out). Never changes a "
+"result.",
     ),
     click.option(
         "--threads", type=click.IntRange(0, 1024), default=0, show_default="all cores",

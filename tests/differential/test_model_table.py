@@ -1,6 +1,6 @@
 """Every model is right or refused: architectures × kinds of graphs, against `transformers.generate`.
 
-Compares the table of the reference page; `UPDATE_TABLES=1 make test-export` writes it. `make
+Compares the table of models.md; `UPDATE_TABLES=1 make test-export` writes it. `make
 test-export` asks a row of every architecture, and one model in all formats; `make test-export-whole` the
 others.
 """
@@ -20,7 +20,7 @@ from model_families import FAMILIES, WINDOW  # noqa: E402
 from originals import PROMPTS, original  # noqa: E402
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
-DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "models.md"
+DOCUMENT = Path(__file__).parent / "models.md"
 BEGIN, END = "<!-- table: generated -->", "<!-- end of table -->"
 BY_NAME = {family.name: family for family in FAMILIES}
 UPDATE = bool(os.environ.get("UPDATE_TABLES"))

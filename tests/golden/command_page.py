@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -18,22 +19,16 @@ GROUPS = {
     "Data and models": ("corpus", "generate", "lint", "judge", "export", "relations", "metrics"),
     "In CI": ("github", "rehearse", "comment", "hook", "merge", "plan"),
 }
+RANGE = re.compile(r"; [\d.]+<=?x<=?\d+|\[(\d+<=)?x[<>=]+\d+\]")
 HEAD = """\
 # Command line
 
-`fairgate --help` lists the commands, `fairgate COMMAND --help` has more about each.
+`fairgate COMMAND --help` lists all options of a command; here stand its own, and at the end [those of
+several](#options-of-several-commands).
 
-| exit code | meaning |
-|--:|---|
-| 0 | pass |
-| 1 | gate failed: a limit is broken, or a regression is significant and larger than its margin |
-| 2 | usage or policy error: every problem with `path:line:column` |
-| 3 | baseline missing, damaged or made under other conditions |
-| 4 | execution error: model, index, data |
-| 5 | no verdict: too little was decided |
-| 130 | interrupted; run again to go on |
+[Exit codes](../explanation/verdict.md#exit-codes), and 130 where a run was interrupted: run it again to go on.
 
-Before every command:
+[The action](action.md) calls `fairgate github`. Before every command:
 
 """
 TOGETHER = {
@@ -56,7 +51,7 @@ def command_page() -> str:
     for title, commands in GROUPS.items():
         parts.append(f"\n## {title}\n")
         for name, context in found.items():
-            if name.split()[0] in commands:
+            if name.split()[0] in commands and not name.startswith(OF_THE_ACTION):
                 parts += _command(name, context, shared)
     parts.append("\n## Options of several commands\n")
     known = {name for names in TOGETHER.values() for name in names}
@@ -74,17 +69,8 @@ def _command(name: str, context: click.Context, shared: list[Option]) -> Iterato
     usage = [name, *context.command.collect_usage_pieces(context)[1:]]
     first = " ".join(str(context.command.help).split("\n\n")[0].split())
     yield f"\n### `fairgate {' '.join(usage)}`\n\n{first}"
-    if name.startswith(OF_THE_ACTION):
-        yield " Its options are [inputs of the action](action.md)."
+    yield "\n"
     found = options(name, context)
-    common = [long(option) for option in found if option in shared]
-    also = []
-    for title, names in TOGETHER.items():
-        if names and {*names} <= {*common}:
-            common = [name for name in common if name not in names]
-            also.append(f"[{title.lower()}](#{title.lower()})")
-    also = [*(f"`{name}`" for name in common), *also]
-    yield f" Also: {', '.join(also)}.\n" if also else "\n"
     own = [line(option) for option in found if option not in shared]
     yield from ["\n", *own] if own else []
 
@@ -118,5 +104,5 @@ def long(option: Option) -> str:
 
 
 def line(option: Option) -> str:
-    """Return the line of an option."""
-    return f"- `{option[0]}`: {' '.join(option[1].split())}\n"
+    """Return the line of an option, without the range of a number."""
+    return f"- `{option[0].removesuffix(' RANGE')}`: {' '.join(RANGE.sub('', option[1]).split())}\n"

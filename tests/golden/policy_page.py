@@ -70,24 +70,35 @@ class PolicyPage:
     def __init__(self) -> None:
         self.named: list[tuple[str, str]] = []
         self.same: list[tuple[str, str]] = []
+        self._sections: dict[str, str] = {}
+        """Lines of a key → the section that has them."""
         self.text = HEAD + "".join(map(self._section, SECTIONS))
 
     def _section(self, title: str) -> str:
         first, definitions = SECTIONS[title]
         lines = [f"\n## {title}\n\n", *([f"{first}\n\n"] if first else [])]
+        elsewhere: dict[str, list[str]] = {}
         for key in dict.fromkeys(key for name in definitions.values() for key in fields(name)):
             found: dict[str, list[str]] = {}
             for where, name in definitions.items():
                 if key in fields(name):
                     text = "".join(entry(name, key))
-                    names = self.same if text in found else self.named
-                    names.extend(keys_below(name, key))
+                    is_new = text not in found and text not in self._sections
+                    (self.named if is_new else self.same).extend(keys_below(name, key))
                     found.setdefault(text, []).append(where)
             for text, places in found.items():
                 everywhere = len(places) == len(definitions) or key in places
                 tag = "" if everywhere else f" ({listed(places)})"
-                end = KEY.match(text).end()
-                lines.append(f"{text[:end]}{tag}{text[end:]}")
+                other = self._sections.setdefault(text, title)
+                if other == title:
+                    end = KEY.match(text).end()
+                    lines.append(f"{text[:end]}{tag}{text[end:]}")
+                else:
+                    elsewhere.setdefault(other, []).append(f"`{key}`{tag}")
+        lines += [
+            f"- As under [{other}](#{anchor(other)}): {', '.join(keys)}.\n"
+            for other, keys in elsewhere.items()
+        ]
         return "".join(lines)
 
 

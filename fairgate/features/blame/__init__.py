@@ -208,7 +208,7 @@ def blame_record(blamed: Blame) -> dict[str, Any]:
 )
 @click.option(
     "--confined", is_flag=True,
-    help="Refuse paths that lead out of BASE and HEAD, for changes that nobody has reviewed.",
+    help="Refuse paths that lead out of BASE and HEAD.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @shared.json_option

@@ -48,8 +48,8 @@ def run_of_a_change(run: click.Command) -> click.Command:
 
     @click.option(
         "--base", metavar="REF",
-        help="Judge the checkout as a change of this branch or commit, as on a pull request: its "
-        "policy, its baseline and all that they name decide.",
+        help="Judge the checkout as a pull request to this branch or commit, "
+"whose policy and baseline decide.",
     )  # fmt: skip
     def run_(policy: Path, base: str | None, **options: Any) -> int:
         if base is None:

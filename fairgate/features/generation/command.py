@@ -23,7 +23,7 @@ _OF_TEMPLATES = {"strength", "templates", "attributes"}
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(1, 10_000_000), default=1000, show_default=True,
-    help="Most cases; the first ones of a seed are the same whatever the limit.",
+    help="Most cases.",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=42, show_default=True,
@@ -97,8 +97,7 @@ def check_cases_too(check: click.Command) -> click.Command:
     )  # fmt: skip
     @click.option(
         "--perplexity-model", metavar="NAME",
-        help="Causal language model for the perplexity of --quality (an ONNX folder, or a Hugging "
-        "Face id); without it there is none.",
+        help="Causal language model for the perplexity of --quality.",
     )  # fmt: skip
     @shared.machine_options
     def check_(

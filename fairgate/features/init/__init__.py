@@ -82,14 +82,14 @@ def _owner(text: str) -> str:
 )  # fmt: skip
 @click.option(
     "--task", type=click.Choice(_TASKS), default="sentiment", show_default=True,
-    help="What the system answers: sentences (`free`: a support or help bot), a sentiment, toxic "
-    "or not, one of --labels, or one of a question's options.",
+    help="What the system answers: sentences (`free`), a sentiment, toxic or "
+"not, one of --labels, or one of a question's options.",
 )  # fmt: skip
 @click.option("--labels", help="Answers of --task labels, with commas between: `yes, no`.")
 @click.option(
     "--questions", type=EXISTING_FILE,
-    help="Your questions: a table with a column `text` or `question`; question items for --task "
-    "options (default: shipped ones).",
+    help="Your questions: a table with a column `text` or `question`, or "
+"question items (default: shipped ones).",
 )  # fmt: skip
 @click.option(
     "--terms", default=_SETS, show_default=True,
@@ -97,24 +97,25 @@ def _owner(text: str) -> str:
 )  # fmt: skip
 @click.option(
     "--system", type=click.Choice(_SYSTEMS),
-    help="What is tested: embedded models, your own ONNX models, recorded answers, or a system of "
-    "your own, asked over HTTP, as a program, as a Python function, or a model at an endpoint "
-    "(default: http where the folder has a FastAPI or Flask app, or where the embedded models do "
-    "not answer the task; else demo).",
+    help="What is tested: embedded models, ONNX models, recorded answers, or "
+"a system of your own (default: http where the folder has a FastAPI "
+"or Flask app, or the embedded models do not answer the task; else "
+"demo).",
 )  # fmt: skip
 @click.option(
     "--owner", type=_owner, metavar="OWNER",
-    help="Owner of your fork or copy of FairGate, whose action the workflow uses (default: the one "
-    "that this FairGate was installed from, else `org`, which you must replace).",
+    help="Owner of your fork or copy of FairGate, whose action the workflow "
+"uses (default: where it was installed from, else `org`, which you "
+"must replace).",
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N",
-    help="Sources that are asked about, so that there is less to put to a system (default: 25 "
-    "where models that run here choose labels of an order, else all).",
+    help="Sources that are asked about (default: 25 for the embedded models, "
+"else all).",
 )  # fmt: skip
 @click.option(
     "--ship-check", is_flag=True,
-    help="Write only a policy that compares what would ship with what runs today (`reference`).",
+    help="Write only a policy that compares two systems (`reference`).",
 )  # fmt: skip
 def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.

@@ -190,7 +190,7 @@ def _percent(share: float) -> str:
 )  # fmt: skip
 @click.option(
     "--save", is_flag=True,
-    help="Keep the score beside POLICY, as <policy>.kill-score.json: later reports show it.",
+    help="Keep the score beside POLICY, for later reports.",
 )  # fmt: skip
 @click.option(
     "--badge", type=click.Path(dir_okay=False, path_type=Path),

@@ -571,13 +571,13 @@ def _gigabytes(size: int) -> str:
 @click.option(
     "--precision", type=click.Choice(get_args(Precision)), default="fp32",
     show_default=True,
-    help="int8, int4: weights in blocks, computed in float32. int8-rows: decoders, multiplied in "
-    "8-bit integers.",
+    help="int8, int4: weights in blocks, computed in float32; int8-rows: "
+"multiplied in 8-bit integers.",
 )  # fmt: skip
 @click.option("--revision", help="Commit, tag or branch of a Hugging Face model.")
 @click.option(
     "--keep-anyway", is_flag=True,
-    help="Keep an export that differs from the original by more than its precision may.",
+    help="Keep an export beyond its precision's limits.",
 )  # fmt: skip
 @cache_option
 def export(model: str, output: Path | None, **options: Any) -> int:

@@ -81,12 +81,11 @@ def run_in_parts(run: click.Command) -> click.Command:
 
     @click.option(
         "--shard", metavar="I/N",
-        help="Ask the I-th of N parts, by source; `fairgate merge` decides, this exits 0 when "
-        "done.",
+        help="Ask the I-th of N parts; `fairgate merge` decides.",
     )  # fmt: skip
     @click.option(
         "--after", type=shared.EXISTING_FOLDER, metavar="PARTS",
-        help="With --shard: ask its share of attribution's questions, which follow from all PARTS.",
+        help="With --shard: ask its share of attribution's questions.",
     )  # fmt: skip
     def run_(policy: Path, shard: str | None, after: Path | None, **options: Any) -> int:
         if shard is not None:

@@ -59,13 +59,13 @@ class ClassifierPolicy(Strict):
     """A text classifier, and what its labels mean."""
 
     model: Annotated[Text, Names(Role.CLASSIFIER)] = Field(
-        description="Embedded name (`minilm-tone`, `minilm-sentiment`), or a folder with an ONNX "
-        "export of a Hugging Face sequence classifier."
+        description="`minilm-tone`, `minilm-sentiment`, or a folder with an ONNX export "
+        "of a sequence classifier."
     )
     labels: dict[Text, Text] = Field(
         default_factory=dict,
-        description="What each label of the model means, such as `{joy: happy, love: happy}`; "
-        "default: the model's labels as they are.",
+        description="What the model's labels mean, such as `{joy: happy, love: happy}`; "
+        "default: as they are.",
     )
 
 
@@ -78,8 +78,7 @@ class EntailmentPolicy(Strict):
     """A cross-encoder for natural language inference."""
 
     model: Annotated[Text, Names(Role.CLASSIFIER)] = Field(
-        description="Folder with an ONNX export of a cross-encoder for natural language inference, "
-        "one of whose labels is `entailment`. None is shipped."
+        description="Folder with an ONNX export of a cross-encoder for natural language inference."
     )
 
 
@@ -99,53 +98,46 @@ class TaskPolicy(Strict):
     )
     order: list[Text] = Field(
         default_factory=list,
-        description="The labels from the worst to the best answer, such as "
-        "`[negative, neutral, positive]`; one of each group of equals. Then `direction/net` tells "
-        "for whom answers become worse.",
+        description="The labels from the worst to the best answer, one of each group of equals.",
     )
     negated: dict[Text, Text] = Field(
         default_factory=dict,
-        description="What a label means when it is directly denied (`toxic: non-toxic` reads "
-        '"isn\'t toxic"). Without an entry a denied label is unreadable.',
+        description="What a label means when it is directly denied, such as `toxic: "
+        "non-toxic`; else it is unreadable.",
     )
     marker: Text | None = Field(
         default=None,
-        description="Text after which the answer is read, such as `Answer:`, for models that "
-        "repeat the choices first. An answer without it is unreadable.",
+        description="Text after which the answer is read, such as `Answer:`; an answer "
+        "without it is unreadable.",
     )
     reading: Literal["said", "first-named"] = Field(
         default="said",
-        description="Which label of an answer counts: the one that it says or concludes, or, as in "
-        "the studies, the first one that it names, whatever it says of it.",
+        description="Which label counts: the one that the answer says or concludes, or "
+        "the first one that it names.",
     )
     tone: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
-        description="Classifier of the tone of free answers: happy, sad, angry, fear, surprise or "
-        "neutral. Instead of `labels`.",
+        description="Classifier of the tone of free answers, instead of `labels`.",
     )
     sentiment: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
-        description="Classifier of free answers as positive, negative or neutral, for the "
-        "relations that compare it too (`genfair/mr5-…`, `genfair/mr8-…`). "
-        "Default: `minilm-sentiment`.",
+        description="Classifier of free answers as positive, negative or neutral, for "
+        "`genfair/mr5-…` and `mr8-…`; default: `minilm-sentiment`.",
     )
 
     judged: bool = Field(
         default=False,
-        description="The policy's `judge` compares free answers with the source's. Instead of "
-        "`labels` and `tone`; the suite needs `control: none`.",
+        description="The policy's `judge` compares free answers; needs `control: none`.",
     )
     actions: ActionsPolicy | None = Field(
         default=None,
-        description="Answers are calls of tools in JSON, which are compared. Instead of `labels`, "
-        "`tone` and `judged`.",
+        description="Answers are calls of tools in JSON, which are compared.",
     )
 
     score: ScorePolicy | None = Field(
         default=None,
-        description="Answers are numbers, whose means are compared: `{from: 1, to: 10, marker: "
-        '"Score:"}`. Ranges, refusals and numbers beyond the scale are unreadable. Instead of '
-        "`labels`, `tone`, `judged` and `actions`.",
+        description="Answers are numbers, whose means are compared: `{from: 1, to: 10, "
+        'marker: "Score:"}`.',
     )
 
     @model_validator(mode="after")
@@ -214,8 +206,8 @@ class SuitePolicy(SuiteModel):
         Names(Role.TASK),
     ] = Field(
         default=NO_TASK,
-        description="`sentiment`, `toxicity`, a task file, or a task of your own written here. "
-        "`none` is allowed where no relation reads labels; `set-equivalence` does.",
+        description="`sentiment`, `toxicity`, `advice`, a task file, or a task of your "
+        "own; `none` where no relation reads labels.",
     )
     sources: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")],
@@ -224,8 +216,7 @@ class SuitePolicy(SuiteModel):
     ] = Field(description="Embedded name, path, or path with columns.")
     attributes: Annotated[list[Text], Names(Role.ATTRIBUTES)] = Field(
         default_factory=list,
-        description="Files of sensitive attributes of your own that generated sources state "
-        "(`fairgate generate --attributes`).",
+        description="Files of sensitive attributes of your own that generated sources state.",
     )
     limit: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="Use only the first so many sources."
@@ -240,20 +231,19 @@ class SuitePolicy(SuiteModel):
     )
     phrases: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="In how many phrases an identity is said, one a source in turn; default: all "
-        "that its set has (four in the embedded ones). `1` asks the first alone, as the studies "
-        "do; then nothing tells the identity from that phrase.",
+        description="In how many phrases an identity is said, one a source in turn; "
+        "default: all of its set.",
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default=NEUTRAL_PHRASES,
-        description="Perturbation set of neutral wording; `none` asks none, `paper` (or `neutral`) "
-        "nine nouns that are held fixed, beside which rates are the papers' and say nothing about "
-        "wording. Where it is left out for `documents/subject` it is `neutral-subjects`.",
+        description="Set of control prompts; `none` asks none, `paper` (or `neutral`) "
+        "nine fixed nouns, as in the paper; default for "
+        "`documents/subject`: `neutral-subjects`.",
     )
     control_phrases: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="How many phrases of the control set are asked, always the same ones; default: "
-        "as many as the set says (`neutral-phrases`: 20), else all.",
+        description="How many of the control set's phrases are asked; default: as many "
+        "as the set says.",
     )
     read: Annotated[
         Annotated[AnswerPart, Tag("<scalar>")]
@@ -261,27 +251,25 @@ class SuitePolicy(SuiteModel):
         ByShape,
     ] = Field(
         default_factory=list,
-        description="What is read of answers beside the task's label or tone: `[sentences]` reads "
-        "each answer beside those that neutral phrases get to the same source, for the metrics "
-        "`answer/…`. Needs 12 neutral phrases and 24 sources. `[labels, degrees]` scores how "
-        "probable each label is, too, for `label/log-odds`; `degrees` alone generates nothing, and "
-        "the likeliest label is the answer.",
+        description="What is read of answers: `[sentences]` compares them sentence by "
+        "sentence (from 12 control prompts and 24 sources); `[labels, "
+        "degrees]` also scores how probable each label is; `degrees` alone "
+        "generates nothing.",
     )
     entailment: EntailmentPolicy | None = Field(
         default=None,
-        description="What tells whether answers entail each other, for `answer/not-entailed`; "
-        "needs `read: [sentences]`. Each answer is compared with six neutral ones to its source, "
-        "sentence by sentence, in both directions: that takes longer than all else that is read.",
+        description="What tells whether answers entail each other, for "
+        "`answer/not-entailed`; needs `read: [sentences]`, and takes longer "
+        "than all else that is read.",
     )
     turns: Annotated[list[Text], Field(max_length=20)] = Field(
         default_factory=list,
-        description="What the user says between the first turn and the question, of the relations "
-        "`conversation/*`; the system answers each turn.",
+        description="What the user says between the first turn and the question, of "
+        "`conversation/*`.",
     )
     respond: RespondPolicy = Field(
         default_factory=RespondPolicy,
-        description="Form of open answers, asked of relations that compare or embed them "
-        "(`meta-fair/mr8-inverted-single` and others).",
+        description="Form of open answers, asked of relations that compare or embed them.",
     )
     criterion: Literal["count", "any", "sequence"] = Field(
         default="count", description="When two label profiles of the top k differ (asr/retrieval)."
@@ -290,8 +278,8 @@ class SuitePolicy(SuiteModel):
         Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None
     ) = Field(
         default=None,
-        description="Labels of documents that `criterion: any` looks for, whatever their case; "
-        "without it `toxic`, `toxicity`, `true`, `yes` and `1`, also as `1.0`.",
+        description="Labels of documents that `criterion: any` looks for; default: "
+        "`toxic`, `toxicity`, `true`, `yes`, `1`.",
     )
     matching: Literal["hungarian", "greedy"] = Field(
         default="hungarian", description="Assignment in RRS; `greedy` is as in the paper's code."
@@ -308,18 +296,16 @@ class SuitePolicy(SuiteModel):
         ByShape,
     ] = Field(
         default="paper",
-        description="Upper limits of the RRS bands high and moderate: those of the paper, "
-        "quartiles of the baseline, or two numbers.",
+        description="Upper limits of the RRS bands high and moderate: the paper's, the "
+        "baseline's quartiles, or two numbers.",
     )
     retrieve_only: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         default=None,
-        description="Retrieve so many documents and ask for no answer: no language model runs. For "
-        "`documents/subject` alone.",
+        description="Retrieve so many documents and ask for no answer.",
     )
     discount: Literal["logarithmic", "reciprocal", "none"] = Field(
         default="logarithmic",
-        description="How likely a document at rank r is seen, which is its exposure: "
-        "1 / log2(1 + r), 1 / r, or 1; 0 where it is not in the list.",
+        description="How likely a document at rank r is seen: 1 / log2(1 + r), 1 / r, or 1.",
     )
     repeats: Annotated[int, Field(ge=1, le=20)] = Field(
         default=1, description="Ask so many times with different sampling seeds."
@@ -329,26 +315,23 @@ class SuitePolicy(SuiteModel):
     )
     forms: Annotated[list[AnswerForm], Field(min_length=1, max_length=20)] = Field(
         default=["{label}", "- {label}"],
-        description="How answers begin whose label is scored, with `{label}` at the end, such as "
-        "`The sentiment is {label}`. Labels are scored as the task writes them and capitalised.",
+        description="How answers begin whose label is scored, with `{label}` at the end.",
     )
     least_mass: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.1,
-        description="Least probability of all forms together. An answer with less counts in "
-        "degrees by its label.",
+        description="Least probability of all forms together; an answer with less "
+        "counts by its label.",
     )
     attribution: Literal["sampled", "all", "off"] = Field(
         default="sampled",
-        description="Cross texts and documents to separate retriever and generator: violated pairs "
-        "and as many satisfied ones up to `attribution_pairs`, all pairs, or none. Without a "
-        "retriever there is none, nor in a suite with written pairs.",
+        description="Cross texts and documents to separate retriever and generator: a "
+        "sample of pairs, all pairs, or none.",
     )
 
     attribution_pairs: Annotated[int, Field(ge=8)] | None = Field(
         default=None,
-        description="Cross at most so many pairs: fewer extra questions, wider intervals. Each "
-        "costs two questions, four where answers are sampled. Default: a quarter as many pairs as "
-        "the suite has questions, so that attribution asks no more than the suite.",
+        description="Most pairs that are crossed, at two requests each (four where "
+        "answers are sampled); default: as many requests as the suite has.",
     )
 
     @field_validator("control")

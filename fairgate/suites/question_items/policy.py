@@ -42,13 +42,12 @@ class ItemsPolicy(Strict):
     )
     columns: Annotated[dict[Text, Text], Later()] = Field(
         default_factory=dict,
-        description="Columns by the format's names, where the files call them otherwise, such as "
-        "`{question: q, ans0: option_a}`.",
+        description="Columns by the format's names, such as `{question: q, ans0: option_a}`.",
     )
     metadata: Annotated[str | None, Names(Role.ITEMS)] = Field(
         default=None,
         description="CSV with `category`, `example_id` and `stereotype_ans` (or BBQ's "
-        "`target_loc`): must agree with the items, and gives the target where they have none.",
+        "`target_loc`).",
     )
 
 
@@ -75,7 +74,7 @@ class EndpointPolicy(Strict):
     )
     batch_size: Annotated[int, Field(ge=1, le=2048), Later()] = Field(
         default=64,
-        description="Texts of one request; where the server refuses so many, half as many.",
+        description="Texts of one request.",
     )
     query_prompt: str = Field(
         default="", description="Put before every query, where the model needs it."
@@ -128,8 +127,8 @@ class BbqSuitePolicy(SuiteModel):
         Names(Role.RETRIEVER, prefix="contriever:"),
     ] = Field(
         default=[DEFAULT_RETRIEVER],
-        description="`dense` (the system's embedder), `bm25`, `contriever:MODEL` (mean pooling, "
-        "inner product), or an endpoint for embeddings.",
+        description="`dense` (the system's embedder), `bm25`, `contriever:MODEL`, or an "
+        "endpoint for embeddings.",
     )
     top_k: Annotated[
         Annotated[TopK, Tag("<scalar>")]
@@ -142,8 +141,8 @@ class BbqSuitePolicy(SuiteModel):
     )
     shots: Literal[0, 8] = Field(
         default=0,
-        description="8 puts four ambiguous, two stereotyped and two counter examples before the "
-        "question; their 4-tuples are not asked.",
+        description="8 puts four ambiguous, two stereotyped and two counter examples "
+        "before the question.",
     )
     limit: Annotated[int, Field(ge=4)] | None = Field(
         default=None,
@@ -154,13 +153,13 @@ class BbqSuitePolicy(SuiteModel):
     )
     read: Literal["generated", "scored", "scored-letters"] = Field(
         default="generated",
-        description="Generate an answer, or compare the probabilities of the options' texts or "
-        "letters without generating.",
+        description="Generate an answer, or take the most probable of the options' "
+        "texts or letters.",
     )
     marker: Text | None = Field(
         default=None,
-        description="Text after which an answer is read, such as `Answer:`, for models that repeat "
-        "the options first. An answer without it is unreadable.",
+        description="Text after which the answer is read, such as `Answer:`; an answer "
+        "without it is unreadable.",
     )
     unparsed: Literal["drop", "wrong"] = Field(
         default="drop", description="Whether answers that name no option leave the metrics."

@@ -5,7 +5,7 @@ from statistics import mean, median, pstdev
 
 import pytest
 from fakes.perturbation_sets import load_perturbation_sets
-from golden.phrases_page import SETS, phrases_of_both, ranks
+from fakes.shipped_phrases import SETS, phrases_of_both, ranks
 
 from fairgate.domain.errors import PolicyError
 from fairgate.policy.definition_files import (
