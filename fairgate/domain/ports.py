@@ -326,7 +326,7 @@ class Runtime:
     """Untrusted authors: refuse paths that lead out of `root`, and ignore the revision that an
     application names (the action; `--root`)."""
     today: dt.date | None = None
-    """The day that quarantine entries and waivers are compared with; None: with none. What judges a
+    """The day that waivers are compared with; None: with none. What judges a
     finished run again takes the day that its record names then."""
     meters: dict[str, Any] | None = field(default=None, compare=False)
     """What counts the questions of several runs together, by the policy's key of the limits; None:

@@ -87,8 +87,6 @@ class Reason(StrEnum):
     """Too few answers to the same source are there to compare with."""
     ALL_ALIKE = "all-alike"
     """The embedder holds unrelated sentences in the answers' script nearly alike."""
-    QUARANTINED = "quarantined"
-    """The policy's quarantine list names the case."""
 
 
 UNREPORTED = "the system does not report which documents it retrieved"
@@ -128,7 +126,6 @@ REASON_WORDS: Mapping[Reason, str] = {
     Reason.OTHER_RELATION: "of another relation",
     Reason.FEW_ANSWERS: "too few answers to compare with",
     Reason.ALL_ALIKE: "in a script that the embedder cannot tell sentences apart in",
-    Reason.QUARANTINED: "quarantined by the policy",
 }
 """The wording for readers."""
 _COUNTABLE = (Reason.UNSTABLE, Reason.NO_CONTROLS)

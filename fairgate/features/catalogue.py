@@ -1,6 +1,6 @@
 """Every feature there is: its file or folder, and its entry here, in the order of `--help`.
 
-Places begin at this folder: `.lint:lint` is `lint` in `lint.py`.
+Places begin at this folder: `.table:table` is `table` in `table.py`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ SHIPPED = (
         name="generate", file="generation.command",
         extends={"check": ".generation.command:check_cases_too"},
     ),
-    _single(DATA, "Judge whether pairs of texts differ by one edit.", id="lint", answers=True),
     _single(DATA, "Measure language models as judges of bias.", id="judges", name="judge"),
     _single(
         DATA, "Turn a Hugging Face model into ONNX (needs the `export` extra).", id="onnx_export",

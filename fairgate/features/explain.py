@@ -80,7 +80,7 @@ def explain(run: Path, case: str | None, **options: Any) -> int:
     """
     from fairgate.gate.run_folder import replay
 
-    # An old run may be read after a quarantine's end.
+    # An old run may be read after a waiver's end.
     done = replay(run, options["policy"], replace(shared.runtime_of(options), today=None))
     if case is None:
         raise UsageError(f"name the CASE to explain; {_cases(done.run, options['suite'])}")

@@ -238,13 +238,10 @@ def as_often_as_neutral(own: Sequence[bool], neutral: Sequence[bool]) -> float:
 def undecided_change(now: Table, base: Table, metric: Metric, seed: int) -> UndecidedChange | None:
     """Return the change; None where no case became decided or undecided, so nothing is tested.
 
-    Left out are quarantined cases (the policy says so itself, and the report counts them) and cases
-    that nobody asked or recorded: those are missing evidence, which ends with exit code 5.
+    Left out are cases that nobody asked or recorded: missing evidence, which ends with exit code 5.
     """
     reasons = now.reasons.get(metric.column, {})
-    left_out = {
-        now.keys[row] for row, why in reasons.items() if why in (Reason.QUARANTINED, Reason.MISSING)
-    }
+    left_out = {now.keys[row] for row, why in reasons.items() if why is Reason.MISSING}
     pairs = pair_by_key(*(_undecided(table, metric, left_out) for table in (now, base)))
     if not pairs.n_discordant:
         return None

@@ -29,7 +29,6 @@ from fairgate.gate.loaded_policy import (
     NO_BASELINE,
     LoadedPolicy,
     judge_notices,
-    quarantine_notices,
     unproven,
 )
 from fairgate.gate.manifest import contents
@@ -266,7 +265,6 @@ class Composition:
                 *idle_notices(policy),
                 *sampled_notices(policy, self._kind.capabilities().temperature),
                 *self._without_base(),
-                *quarantine_notices(policy, plan, self.runtime.today),
                 *environment_notices(provenance, references.baseline),
             ],
             footnotes=list(self._kind.footnotes(self._resources)),

@@ -1,12 +1,11 @@
 """From a policy file to a plan: everything a run needs to know before a model is loaded.
 
-Then what a plan leaves out by the policy (quarantine), and whether a judge's verdicts count: by its
+Then whether the verdicts of a judge count: by its
 record, as `fairgate judge evaluate` wrote it.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,12 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan, source_of
+from fairgate.domain.cases import SYSTEM_RETRIEVER, TestPlan
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import JudgeModel, SystemModel
-from fairgate.domain.units import Unit
-from fairgate.domain.wording import harmless, listed, quoted, suggestion
+from fairgate.domain.wording import harmless, listed, quoted
 from fairgate.gate.materials import SuiteMaterials
 from fairgate.gate.rule_problems import (
     parity_problems,
@@ -28,13 +26,13 @@ from fairgate.gate.rule_problems import (
     unknown_names,
 )
 from fairgate.gate.rules import standard_gates
-from fairgate.gate.waivers import day_problem, waiver_problems
+from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
-from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
+from fairgate.policy.yaml_text import YamlDocument, YamlFault, load_yaml, read_yaml_file
 from fairgate.relations.oracles.judge import INSTRUCTIONS, JUDGE_RULE, PromptKind, kind_of_prompt
 from fairgate.suites.catalogue import SUITE_KINDS
 from fairgate.suites.suite import JudgeSetup, Setup, Suite
@@ -118,21 +116,20 @@ def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
 
 
 def load_policy_text(
-    text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True, most: int | None = None
+    text: str, shown_path: str, runtime: Runtime, *, most: int | None = None
 ) -> LoadedPolicy:
     """Like `load_policy`, but from text (a commit's, say).
 
-    `asks_ends`: whether a quarantine that has ended is a problem; `most`: fewer cases than a
-    confined run plans at most.
+    `most`: fewer cases than a confined run plans at most.
     """
-    _, loaded, problems = loaded_part(text, shown_path, runtime, asks_ends=asks_ends, most=most)
+    _, loaded, problems = loaded_part(text, shown_path, runtime, most=most)
     if loaded is None:
         raise PolicyError(problems)
     return loaded
 
 
 def loaded_part(
-    text: str, shown_path: str, runtime: Runtime, *, asks_ends: bool = True, most: int | None = None
+    text: str, shown_path: str, runtime: Runtime, *, most: int | None = None
 ) -> tuple[ParsedPolicy | None, LoadedPolicy | None, list[Problem]]:
     """Return the readable part of a policy, the policy where all of it is right, and all problems.
 
@@ -179,9 +176,6 @@ def loaded_part(
         *_valueless(parsed.policy, suites),
     ]
     if not lost:
-        # A pull request cannot repair what has ended in its base: there it is a notice.
-        day = runtime.today if asks_ends and runtime.tested is None else None
-        found += quarantine_problems(parsed.policy, plan, day)
         found += waiver_problems(parsed.policy, plan, suites, runtime.today)
     # What each system names that is not there, and what it cannot answer.
     for name, kind, place in systems_of(parsed, runtime):
@@ -301,7 +295,7 @@ def _entries(document: YamlDocument, key: str) -> list[dict[str, Any]]:
 def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
     """Return the policy with about `most` sources or items a suite, for a quick trial run.
 
-    Rules and quarantine may name what is left out then: such a run decides nothing.
+    Rules may name what is left out then: such a run decides nothing.
     """
     suites = [suite.narrowed(most) for suite in loaded.policy.suites]
     policy = loaded.policy.model_copy(update={"suites": suites})
@@ -347,7 +341,6 @@ def _load_suites(
     for position, model in enumerate(policy.suites):
         setup = Setup(
             seed=policy.seed,
-            quarantined=quarantined(policy, model.id),
             retriever=SYSTEM_RETRIEVER if can.gives_documents else None,
             top_k=can.top_k,
             takes_documents=can.takes_documents,
@@ -362,86 +355,6 @@ def _load_suites(
         if suite is not None:
             suites[model.id] = suite
     return suites
-
-
-def quarantined(policy: Policy, suite: str) -> frozenset[str]:
-    """Return the excluded keys of a suite."""
-    return frozenset(entry.case for entry in policy.quarantine if entry.suite in (None, suite))
-
-
-def refuse_ended(loaded: LoadedPolicy, today: dt.date | None, carried: Policy | None) -> None:
-    """Raise PolicyError for each unusable quarantine, unless `carried` has the same entry."""
-    policy = loaded.policy
-    entries = () if carried is None else carried.quarantine
-    problems = [
-        problem(loaded.parsed, where, sentence)
-        for where, sentence in quarantine_problems(policy, loaded.plan, today)
-        if policy.quarantine[int(where[1])] not in entries
-    ]
-    if problems:
-        raise PolicyError(problems)
-
-
-def quarantine_problems(
-    policy: Policy, plan: TestPlan, today: dt.date | None
-) -> Iterator[YamlFault]:
-    """Yield (path in the policy, message) for entries that name no case, or no usable date.
-
-    `today` None does not ask for the date.
-    """
-    suites = [suite.id for suite in policy.suites]
-    for position, entry in enumerate(policy.quarantine):
-        path: YamlPath = ("quarantine", position)
-        if entry.suite is not None and entry.suite not in suites:
-            yield (
-                (*path, "suite"),
-                f"unknown suite {quoted(entry.suite)}; {suggestion(entry.suite, suites)}",
-            )
-            continue
-        units = (unit for unit in plan.units if entry.suite in (None, unit.suite))
-        keys = list(dict.fromkeys(name for unit in units for name in _names(unit)))
-        if entry.case not in keys:
-            near = [known for known in keys if source_of(known) == source_of(entry.case)]
-            near = near or [known for known in keys if "#" not in known][:2000]
-            hint = f"{suggestion(entry.case, near)}: correct or remove the entry"
-            yield (*path, "case"), f"no case has the key {quoted(entry.case)}; {hint}"
-        if why := day_problem(entry.until, today):
-            yield (*path, "until"), why
-        elif today is not None and dt.date.fromisoformat(entry.until) < today:
-            sentence = (
-                f"the quarantine of {quoted(entry.case)} ended on {entry.until} "
-                f"({harmless(entry.reason)[:80]}): remove the entry, or extend it with a reason"
-            )
-            yield (*path, "until"), sentence
-
-
-def quarantine_notices(policy: Policy, plan: TestPlan, today: dt.date | None = None) -> list[str]:
-    """Return a sentence for each entry: what is excluded, how much, until when and why.
-
-    `today`: entries whose last day lies before it have ended; None does not ask for the date.
-    """
-    notices = []
-    for entry in policy.quarantine:
-        of_suite = (unit for unit in plan.units if entry.suite in (None, unit.suite))
-        left_out = [unit for unit in of_suite if entry.case in _names(unit)]
-        noun = "pair" if all(len(unit.asks) > 1 for unit in left_out) else "case"
-        many = f"{len(left_out)} {noun}{'' if len(left_out) == 1 else 's'}"
-        notice = f"quarantined until {entry.until}: {entry.case} ({many} left out): {entry.reason}"
-        if today is not None and dt.date.fromisoformat(entry.until) < today:
-            notice += (
-                "; this has ended, and the base's policy still leaves it out: remove the entry "
-                "there, or extend it with a reason"
-            )
-        notices.append(notice)
-    return notices
-
-
-def _names(unit: Unit) -> list[str]:
-    """Return the names of a unit in an entry: its own key, a case it asks, or its item.
-
-    The key of an item covers every way in which it is asked.
-    """
-    return [*filter(None, [unit.names.get("item")]), *unit.asks.values(), unit.key]
 
 
 def read_record(judge: JudgeModel | None, runtime: Runtime) -> Mapping[str, object] | None:

@@ -18,7 +18,7 @@ from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
 from fairgate.gate.baseline import Baseline, Reference, References
 from fairgate.gate.composition import Composition, FinishedRun
-from fairgate.gate.loaded_policy import TooManyCasesError, load_policy_text, refuse_ended
+from fairgate.gate.loaded_policy import TooManyCasesError, load_policy_text
 from fairgate.gate.rules import standard_gates
 from fairgate.github.accesses import introduced_accesses, new_accesses
 from fairgate.github.allowed_change import INPUT
@@ -103,7 +103,6 @@ class ChangeGate(Generic[E]):
         side = self._proposed()
         if side is None:
             raise UsageError(f"there is no policy {quoted(self._policy)}; name an existing file")
-        refuse_ended(side.loaded, self._runtime.today, None)
         return GatedChange(decides=self._evaluate(side), decided_by="checkout")
 
     def change(
@@ -134,8 +133,6 @@ class ChangeGate(Generic[E]):
                     "it could not decide once it is merged; make it a file or folder of its own"
                 )
         written = None if raw is None else self._policy_in(raw)
-        if proposed is not None:
-            refuse_ended(proposed.loaded, self._runtime.today, written)
         if raw is None:
             if no_introduction:
                 raise UsageError(
@@ -336,7 +333,7 @@ class ChangeGate(Generic[E]):
         written = self._policy_in(raw)
         if written is not None and written.compares_with_base:
             runtime = self._with_base(runtime)
-        loaded = load_policy_text(text, self._policy, runtime, asks_ends=False, most=most)
+        loaded = load_policy_text(text, self._policy, runtime, most=most)
         name = loaded.policy.name
 
         def kept(reference: Reference) -> tuple[Baseline | None, str]:

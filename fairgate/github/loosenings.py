@@ -32,7 +32,7 @@ _Found = tuple[float, str]
 _OF_POLICY = frozenset({
     "version", "description", "redact",  # they decide nothing
     "name", "seed", "confidence", "regression_level", "constant_answers", "min_decided",
-    "max_invalid", "min_overlap", "gates", "suites", "system", "reference", "judge", "quarantine",
+    "max_invalid", "min_overlap", "gates", "suites", "system", "reference", "judge",
     "waivers",
 })  # fmt: skip
 _PLACE_OF_GATE = frozenset({"metric", "parity", "suite", "where"})
@@ -40,11 +40,10 @@ _OF_GATE = _PLACE_OF_GATE | {
     "max", "min", "max_abs", "regression", "budget", "must_see", "evidence", "advisory", "report"
 }  # fmt: skip
 _FOR_READERS = frozenset({"reason", "owner"})
-_OF_QUARANTINE = _FOR_READERS | {"suite", "case", "until"}
 _PLACE_OF_WAIVER = frozenset({"rule", "who", "suite", "where"})
 _OF_WAIVER = _PLACE_OF_WAIVER | _FOR_READERS | {"expires", "up_to", "regression"}
 """Keys that are weighed below, each in its way; any other one is listed when it changes."""
-_ASKED = ("name", "seed", "suites", "system", "reference", "judge", "quarantine")
+_ASKED = ("name", "seed", "suites", "system", "reference", "judge")
 """Keys that say what is asked; all others say how the answers are judged."""
 _OfRule = tuple[float, str, frozenset[str]]
 """The same of a rule, and which of its checks it is about."""
@@ -179,7 +178,6 @@ def loosened(
         *(Loosening(size=size, sentence=sentence) for size, sentence in of_policy),
         *(Loosening(size=size, sentence=text, of_evidence=True) for size, text in evidence),
         *_suites(before, after),
-        *_quarantine(before, after),
         *_waivers(before, then, after, now),
     ]
     return sorted(loosenings, key=lambda loosening: -loosening.size)
@@ -367,22 +365,6 @@ def _unweighed(before: Strict, after: Strict, weighed: frozenset[str]) -> Iterat
     then, now = (part.model_dump(mode="json", exclude=set(weighed)) for part in (before, after))
     for change in leaf_changes(then, now):
         yield _WHOLE, change
-
-
-def _quarantine(before: Policy, after: Policy) -> Iterator[Loosening]:
-    then = {(entry.suite, entry.case): entry for entry in before.quarantine}
-    for entry in after.quarantine:
-        earlier = then.get((entry.suite, entry.case))
-        if earlier is None:
-            found = [f"case quarantined: {leaves_of(entry, without=_FOR_READERS)}"]
-        else:
-            of_case = f"quarantine of {entry.case}"
-            extended = f"{of_case} extended from {earlier.until} to {entry.until}"
-            found = [extended] if entry.until > earlier.until else []
-            other = _unweighed(earlier, entry, _OF_QUARANTINE)
-            found += [f"{of_case}: {sentence}" for _, sentence in other]
-        for sentence in found:
-            yield Loosening(size=_WHOLE, sentence=sentence, suite=entry.suite)
 
 
 def _waivers(

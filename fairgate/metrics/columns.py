@@ -384,7 +384,7 @@ class PoolAnswer:
 class Pool:
     """All answers to one source under one relation.
 
-    Quarantined pairs and those whose changed document was not taken are no members: their rows get
+    Pairs whose changed document was not taken are no members: their rows get
     that reason in every column.
     """
 

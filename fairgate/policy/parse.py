@@ -53,7 +53,7 @@ _STAND_INS: Mapping[str, object] = {
     "gates": [{"metric": "metric", "max": 0.5}],
 }
 """Valid values of what every policy must have; what they name is not looked up."""
-_WHOLE = ("gates", "quarantine", "waivers")
+_WHOLE = ("gates", "waivers")
 """Lists whose entries say something else without one of their keys."""
 _OPTIONAL = ("judge", "reference")
 """Parts that a policy may lack, of which nothing is looked up where one of their keys is wrong."""

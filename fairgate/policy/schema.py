@@ -141,17 +141,6 @@ AnyGate = Annotated[
 """An entry of `gates`: parity of an outcome, or bounds of a metric."""
 
 
-class QuarantinePolicy(Strict):
-    """A case that is excluded until a date: known to be unstable, under investigation."""
-
-    case: Text = Field(description="Key of a source or follow-up, as reports and `plan` show it.")
-    until: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
-        description="Last day, YYYY-MM-DD, at most 366 ahead; afterwards the entry is an error."
-    )
-    reason: Text = Field(description="Why, for the reviewer; shown in every report.")
-    suite: str | None = Field(default=None, description="Suite; default: every suite.")
-
-
 class WaiverPolicy(Strict):
     """A failure that stops no build until a date: known, and somebody answers for it."""
 
@@ -227,9 +216,6 @@ class Policy(Strict):
     )
     min_overlap: Fraction = Field(
         default=0.9, description="Share of the baseline's cases that must remain comparable."
-    )
-    quarantine: list[QuarantinePolicy] = Field(
-        default_factory=list, description="Cases that are excluded until a date."
     )
     waivers: list[WaiverPolicy] = Field(
         default_factory=list, description="Rules whose failure stops no build until a date."

@@ -37,12 +37,6 @@ _TITLED = re.compile(
 _DENIED = re.compile(r"\bnot (?:an? )?(\w+)")
 _BEHIND = re.compile(r"\b(?:who|whose|of|from|with|and|in|for|not)\b")
 """What ends the noun and its adjectives."""
-_DENIAL = re.compile(r"(?i)\b(is|are|was|were|has|have|had|do|does|did)n['\u2019]t\b")
-
-
-def uncontracted(text: str) -> str:
-    """Write out contracted denials ("isn't young" as "is not young")."""
-    return _DENIAL.sub(r"\1 not", text)
 
 
 def title_fault(text: str) -> str | None:

@@ -33,8 +33,6 @@ _CLOSED_CLASS = (
     )
 ) - frozenset({"a", "an", "as", "do", "he", "in", "is", "me", "my", "no", "on", "so", "was", "we"})
 """English words that hold sentences together, and that none of the other languages has."""
-_FEWEST = 8
-"""Words of a text that has one of them where it is English."""
 _LEAST_ENGLISH = 0.2
 _SHARED = frozenset(
     """a an as at do he i in is me no not on or so was we will""".split()  # noqa: SIM905 (reads better so)
@@ -61,26 +59,6 @@ def is_english(text: str) -> bool:
         and len(function_words) >= _LEAST_ENGLISH * len(words)
         and not _SHARED.issuperset(function_words)
     )
-
-
-def other_language(text: str) -> str | None:
-    """Name the words by which a text is in another language than English; None where it is not.
-
-    For what a user wrote, which counts as English where nothing shows that it is not.
-    Two words or more of another language that no English text of few quotations has, and more of
-    them than of English ones; or no English one among six words and more; or another script.
-    """
-    words = pieces(text.lower())
-    letters = [sign for sign in text if sign.isalpha()]
-    if sum(sign > "\u024f" for sign in letters) * 2 > len(letters):
-        return "another script"
-    foreign = [word for word in words if word in _FOREIGN]
-    english = [word for word in words if word in _CLOSED_CLASS]
-    if len(foreign) > 1 and len(foreign) > len(english):
-        return ", ".join(dict.fromkeys(foreign[:3]))
-    alphabetic = [word for word in words if word[0].isalpha()]
-    has_any = english or FUNCTION_WORDS.intersection(words)
-    return None if has_any or len(alphabetic) < _FEWEST else "no English word between the nouns"
 
 
 _ARTICLES = frozenset(

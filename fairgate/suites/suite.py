@@ -60,7 +60,6 @@ class Setup:
     """What a suite needs to know of the policy around it."""
 
     seed: int
-    quarantined: frozenset[str] = frozenset()
     """Keys of excluded cases: in no verdict, in no majority of the controls."""
     retriever: str | None = SYSTEM_RETRIEVER
     """Which of the system's retrievers answers; None asks without documents."""

@@ -91,7 +91,7 @@ _ROOT = click.option(
 )  # fmt: skip
 _TODAY = click.option(
     "--today", type=DATE, hidden=True,
-    help="Day that quarantine entries and waivers are held against (default: today).",
+    help="Day that waivers are held against (default: today).",
 )  # fmt: skip
 _MACHINE = (
     click.option(

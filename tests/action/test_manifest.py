@@ -83,7 +83,7 @@ NAMES_NO_FILE = {
     "Columns": "id text label", "BbqSuitePolicy": "id categories marker thinking",
     "EndpointPolicy": "id endpoint model api_key_env query_prompt document_prompt",
     "InstructionPolicy": "id text", "JudgePolicy": "id",
-    "GatePolicy": "metric suite where", "ParityPolicy": "parity suite where", "QuarantinePolicy": "case until reason suite",
+    "GatePolicy": "metric suite where", "ParityPolicy": "parity suite where",
 }  # fmt: skip
 """Model to its fields that hold words, texts, addresses, columns, programs, names of variables."""
 

@@ -6,7 +6,6 @@ import pytest
 from action import payloads
 from action.repositories import POLICY, fair, worse
 from action.test_self_approval import ALLOW
-from fakes.policies import SOON
 
 from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.github.loosenings import Loosening, worst_first
@@ -16,9 +15,6 @@ VACUOUS = {
     "a lower confidence": lambda text: text.replace("version: 1", "version: 1\nconfidence: 0.6"),
     "another seed": lambda text: text.replace("version: 1", "version: 1\nseed: 7"),
     "less evidence": lambda text: text.replace("version: 1", "version: 1\nmin_decided: 0.1\nmax_invalid: 0.9"),
-    "quarantined cases": lambda text: text + "quarantine:\n" + "".join(
-        f'  - {{case: "s{n}", until: "{SOON}", reason: r}}\n' for n in range(2)
-    ),
 }  # fmt: skip
 EACH = "".join(
     f"  - {{metric: asr/generation, where: {{category: gender, term: {term}}}, LIMIT}}\n"

@@ -169,7 +169,6 @@ def suite_of(
     sources: int,
     sets: tuple[str, ...],
     start: int,
-    quarantined: frozenset[str],
     task: Task = TASK,
 ) -> tuple[MetamorphicSuite, TestPlan]:
     """The suite of a policy and its plan; cached, because worlds share it."""
@@ -178,7 +177,7 @@ def suite_of(
     control = suite.control
     loaded = MetamorphicSuite(
         policy=suite,
-        setup=Setup(seed=policy.seed, quarantined=quarantined, retriever="default", top_k=4),
+        setup=Setup(seed=policy.seed, retriever="default", top_k=4),
         task=task,
         sources=[
             Source(id=f"s{n:05d}", text=f"text number {n}") for n in range(start, start + sources)
@@ -248,7 +247,6 @@ class Bench:
     sets: tuple[str, ...] = SETS
     sampling: bool = False
     """Ask with a temperature, so that every case has a sampling seed of its own."""
-    quarantined: frozenset[str] = frozenset()
     start: int = 0
     task: Task = TASK
 
@@ -258,7 +256,6 @@ class Bench:
             self.sources,
             self.sets,
             self.start,
-            self.quarantined,
             self.task,
         )
         return input_of(self.policy, suite, plan, References(baseline=baseline))

@@ -127,12 +127,10 @@ def judged_by(suite: QuestionItemSuite, executions) -> list[Assessed]:
     return suite.assess(asked.units, readings, executions, lambda _: None)
 
 
-def table_of(plan: Planned, executions, *, quarantined=frozenset(), **changes: object):
+def table_of(plan: Planned, executions, **changes: object):
     suite = plan.suite
-    if changes or quarantined:
-        policy = suite.policy.model_copy(update=changes)
-        setup = replace(suite.setup, quarantined=quarantined)
-        suite = replace(suite, policy=policy, setup=setup)
+    if changes:
+        suite = replace(suite, policy=suite.policy.model_copy(update=changes))
     assessed = judged_by(suite, executions)
     table = tabulated(suite, assessed, PAPER_BANDS)
     suite.verify(table)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 from fakes.mutations import NO_JSON, mutated
-from fakes.policies import SOON
 
 from fairgate.cli import main
 from fairgate.gate.baseline_files import _integrity
@@ -41,7 +40,6 @@ POLICY = {
         {"metric": "accuracy/ambiguous", "where": {"setting": "none"}, "max": 0.99, "regression": 0.05},
         {"parity": "unreadable", "max": 0.9},
     ],
-    "quarantine": [{"case": "s1#terms/woman", "until": SOON, "reason": "r"}],
 }  # fmt: skip
 TASK = {
     "id": "mood", "instruction": "Judge.", "labels": ["good", "bad", "so-so"],

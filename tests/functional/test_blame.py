@@ -213,15 +213,6 @@ def test_nothing_differs_and_green(scripted):
     assert scripted.record(base, head)["known"] == "green"
 
 
-def test_a_quarantine_that_has_ended_decides_no_blame(scripted):
-    """Whether either side, or both, has it: the verdict has a date, what explains it has none."""
-    entry = "quarantine:\n  - {{case: s1#gender/man, until: '2020-01-31', reason: ticket 12}}\n"
-    for base, head in ((POLICY + entry, POLICY + entry), (POLICY, POLICY + entry)):
-        folders = scripted.side("base", text=base), scripted.side("head", text=head)
-        assert scripted.blame(*folders) == 0, scripted.err
-        assert "cannot be loaded" not in scripted.out
-
-
 @pytest.mark.whole
 def test_a_budget_of_nothing_claims_nothing_and_goes_on_later(scripted, monkeypatch):
     base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))

@@ -7,7 +7,6 @@ from functools import partial
 from itertools import combinations, product
 
 import pytest
-from fakes.policies import SOON
 
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.ports import Runtime
@@ -220,8 +219,6 @@ REFUSED = {
     "metric": {"metric": "asr/genaration"},
     "nothing to judge": {"gate": "{parity: unreadable, where: {term: woma}, max: 0.1}"},
     "no dimension": {"gate": "{metric: asr/generation, where: {k: x}, max: 0.1}"},
-    "quarantine": {"more": f"quarantine: [{{case: s99, until: {SOON}, reason: r}}]\n"},
-    "quarantine ended": {"more": "quarantine: [{case: s1, until: 2001-01-01, reason: r}]\n"},
     "program": {"system": "  command: [nowhere-program]"},
     "program in a folder": {"system": "  command: {{run: [./nowhere.py], processes: 2}}"},
     "retriever's program": {
@@ -295,9 +292,6 @@ MISTAKES = {
     "judge's record": (
         {"more": "judge: {id: j, generators: [{model: demo-slm}], record: none.json}\n"}, "none.json"
     ),
-    "quarantine": (
-        {"more": "quarantine: [{case: s1, until: 2001-01-01, reason: r}]\n"}, "ended on 2001-01-01"
-    ),
     "program": ({"system": "  command: [nowhere-program]"}, "nowhere-program"),
     "answers": ({"system": "  recorded: broken.jsonl"}, "broken.jsonl:2"),
     "baseline": ({"baselines/mine.json": "{"}, "baselines/mine.json"),
@@ -306,7 +300,7 @@ UNLOADED = ("sources", "data", "CSV column", "perturbations")
 DEPENDENT = {
     # The first is about what the second leaves open: the dimensions and keys of a suite that cannot
     # be loaded, how many documents a corpus has that cannot be read.
-    *map(frozenset, product(("nothing to judge", "no suite's", "quarantine"), UNLOADED)),
+    *map(frozenset, product(("nothing to judge", "no suite's"), UNLOADED)),
     frozenset(("depth", "corpus")),
 }  # fmt: skip
 OF_MODELS = {"corpus", "embedder", "top_k", "generator"}

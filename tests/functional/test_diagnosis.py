@@ -1,4 +1,4 @@
-"""`explain`, `power` and quarantine from the command line, on a recorded system."""
+"""`explain` and `power` from the command line, on a recorded system."""
 
 import json
 
@@ -69,27 +69,3 @@ def test_power_of_a_suite_that_asks_no_control_prompts_is_none(workspace):
     assert powers(workspace) == {}
     assert workspace.run("power", "policy.yaml") == 0
     assert "No suite asks control prompts" in workspace.out
-
-
-QUARANTINE = """\
-quarantine:
-  - case: s4#race/black
-    until: 2026-07-01
-    reason: known flake, ticket 12
-"""
-
-
-def test_quarantined_cases_are_left_out_and_shown_until_it_expires(workspace):
-    workspace.answers(one)
-    workspace.edit(more=QUARANTINE)
-    assert workspace.run("check", "policy.yaml", "--today", "2026-07-01") == 0
-    assert workspace.run("check", "policy.yaml", "--today", "2026-07-02") == 2
-    text = (workspace.root / "policy.yaml").read_text()
-    line = text.splitlines().index("    until: 2026-07-01") + 1
-    assert f"policy.yaml:{line}:5: the quarantine of 's4#race/black' ended" in workspace.err
-    assert workspace.gate(options=("--today", "2026-06-01")) == 0
-    record = workspace.record()
-    assert any("quarantined until 2026-07-01: s4#race/black" in n for n in record["notices"])
-    rate = next(m for m in record["measurements"] if m["metric"] == "asr/generation")
-    assert rate["violated"] == 0
-    assert rate["inconclusive"] == 1

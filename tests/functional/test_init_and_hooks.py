@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes.policies import SOON
 from fakes.toy_system import toy_kind
 from ruamel.yaml import YAML
 
@@ -167,15 +166,13 @@ system: {{toy: {{answer: positive}}}}
 suites:
   - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}}
   - {{id: b, kind: bbq, items: demo-bbq, settings: [none], categories: [Age, Religion]{limit}}}
-quarantine:
-  - {{case: s9, until: "{soon}", reason: is left out of a smoke run}}
 """
 
 
 @pytest.mark.parametrize("limit", ["", ", limit: 400"])
 def test_the_smoke_hook_asks_little_of_every_kind_of_suite(workspace, limit):
     toy = toy_kind()
-    (workspace.root / "both.yaml").write_text(SMOKE.format(limit=limit, soon=SOON))
+    (workspace.root / "both.yaml").write_text(SMOKE.format(limit=limit))
     with registered(toy):
         assert workspace.run("hook", "smoke", "both.yaml", "--sources", "3") == 0
     assert toy.asked == 3 * (1 + 3 + 20) + 2 * 4 * 2

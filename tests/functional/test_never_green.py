@@ -1,7 +1,6 @@
 """What must never be green: rules that judge nothing, vanish, or rest on almost nothing."""
 
 import pytest
-from fakes.policies import SOON
 
 CONTROLLED = "asr/generation"
 PHRASES = "    control: neutral-phrases\n"
@@ -59,14 +58,6 @@ def test_the_identities_of_the_only_category_are_compared(workspace):
     ("  - {parity: answers, where: {category: age}}\n", "", "asks about no category 'age'"),
     ("  - {parity: documents, suite: other}\n", "", "no suite has the id 'other'"),
     (PARITY, "    control: none\n", "no suite asks control prompts"),
-    (  # a quarantine is of pairs and sources, not of single askings
-        (
-            f"  - {{metric: {CONTROLLED}, max: 0.2}}\n"
-            f"quarantine:\n  - {{case: s1#race/black@repeat=2, until: {SOON}, reason: r}}\n"
-        ),
-        "    repeats: 2",
-        "no case has the key",
-    ),
 ])  # fmt: skip
 def test_what_is_about_nothing_is_a_policy_error(workspace, gates, suite, said):
     workspace.policy(gates, suite)

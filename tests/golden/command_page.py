@@ -16,7 +16,7 @@ GROUPS = {
     "Every day": ("init", "check", "run", "table", "explain", "baseline"),
     "Asking why": ("blame", "rescore", "doctor"),
     "Trusting the gate": ("power", "mutate", "record"),
-    "Data and models": ("corpus", "generate", "lint", "judge", "export", "relations", "metrics"),
+    "Data and models": ("corpus", "generate", "judge", "export", "relations", "metrics"),
     "In CI": ("github", "rehearse", "comment", "hook", "merge", "plan"),
 }
 RANGE = re.compile(r"; [\d.]+<=?x<=?\d+|\[(\d+<=)?x[<>=]+\d+\]")

@@ -296,8 +296,7 @@ def crossed(
     """
     (before, text_before), (after, text_after) = base, head
     then, now = (replace(runtime, root=version.folder) for version in (before, after))
-    # The date of a quarantine decides no verdict here.
-    loaded = load_policy_text(text_after, after.shown(policy), now, asks_ends=False)
+    loaded = load_policy_text(text_after, after.shown(policy), now)
     earlier = parse_policy(text_before, before.shown(policy), policy_parts()).policy
     if any(unit.verdicts for unit in loaded.plan.units):
         raise UsageError(
@@ -356,7 +355,7 @@ def _outside(before: Policy, after: Policy) -> Iterator[str]:
 def _other_cases(text: str, path: str, runtime: Runtime, plan: TestPlan) -> Iterator[str]:
     """Yield how many questions of the two sides differ, whatever file makes them differ."""
     try:
-        then = load_policy_text(text, path, runtime, asks_ends=False).plan
+        then = load_policy_text(text, path, runtime).plan
     except FairGateError as error:
         why = harmless(str(error).splitlines()[0][:200])
         yield f"BASE's suites cannot be loaded ({why}): both sides are asked HEAD's questions"

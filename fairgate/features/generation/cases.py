@@ -34,7 +34,6 @@ from fairgate.policy.definition_files import known_dimensions
 from fairgate.relations.frames import Realised, parse_frame, realise
 from fairgate.relations.language import is_english
 from fairgate.suites.metamorphic.sources import (
-    ANNOTATED,
     FORMAT,
     HEADER_KEY,
     GeneratedCase,
@@ -164,9 +163,6 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
     if header.get("generator") == BY_MODEL:
         yield from check_pairs(path, header)
         return
-    if header.get("generator") == ANNOTATED:
-        yield from _check_annotated(path, rows)
-        return
     t, template_set = header.get("t"), header.get("templates")
     if type(t) is not int or not 1 <= t <= MOST_STRENGTH or not isinstance(template_set, str):
         raise UsageError(
@@ -201,17 +197,6 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
             "by English rules"
         )
     yield from inventory.lines()
-
-
-def _check_annotated(path: Path, rows: Iterator[GeneratedCase | Problem]) -> Iterator[str]:
-    """Yield how many texts of the user's own the file holds. Raises PolicyError with its faults."""
-    checked = list(rows)
-    if faults := [row for row in checked if isinstance(row, Problem)]:
-        raise PolicyError(faults[:_MOST_FAULTS])
-    if not checked:
-        raise UsageError(f"{path}: holds no cases; expected at least one below the header")
-    stated = sum(len(row.attributes) for row in checked if isinstance(row, GeneratedCase))
-    yield f"{path}: valid file of {len(checked)} annotated texts, which state {stated} attributes"
 
 
 SAMPLE = 200

@@ -36,7 +36,7 @@ from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.readings import Readings
 
 DECISIVE = "generation"
-EXCLUDED = (Reason.QUARANTINED, Reason.NOT_TAKEN)
+EXCLUDED = (Reason.NOT_TAKEN,)
 """Reasons for which a pair counts nowhere."""
 CONTROLS = "controls"
 """The reading of the source's control answers taken together."""
@@ -69,7 +69,6 @@ def assess_pairs(
     units: Sequence[Unit],
     relations: Mapping[str, MetamorphicRelation],
     readings: Readings,
-    quarantined: frozenset[str],
     documents: DocumentColumns,
     places: Mapping[str, int],
 ) -> AssessedSuite:
@@ -80,10 +79,10 @@ def assess_pairs(
     are read alike are compared once.
     """
     read = readings.columns(units)
-    expected = _expected(units, relations, read, quarantined)
+    expected = _expected(units, relations, read)
     comparisons = _Comparisons(relations, readings, places)
     codes = np.fromiter(comparisons.of(units, read, expected), np.int64, count=len(units))
-    excluded = _excluded(units, quarantined, documents.columns.get(NET))
+    excluded = _excluded(units, documents.columns.get(NET))
     columns = {**comparisons.columns(codes), **documents.columns}
     alike = None
     if documents.alike is not None and not len(excluded):
@@ -107,10 +106,8 @@ def assess_pairs(
     )
 
 
-def _excluded(
-    units: Sequence[Unit], quarantined: frozenset[str], exposures: Column | None
-) -> RowReasons:
-    """Say which pairs count nowhere: those of quarantined cases, and documents not taken.
+def _excluded(units: Sequence[Unit], exposures: Column | None) -> RowReasons:
+    """Say which pairs count nowhere: those whose changed document was not taken.
 
     The answer to a document that was not changed is the source's, whoever is treated how.
     """
@@ -118,9 +115,6 @@ def _excluded(
     codes = np.zeros(len(units), dtype=np.uint8)
     for row in exposures.reasons if exposures is not None else ():
         if exposures is not None and exposures[row] is Reason.NOT_TAKEN:
-            codes[row] = 2
-    for row, unit in enumerate(units if quarantined else ()):
-        if not quarantined.isdisjoint(unit.asks.values()):
             codes[row] = 1
     return RowReasons(codes, words)
 
@@ -129,13 +123,12 @@ def _expected(
     units: Sequence[Unit],
     relations: Mapping[str, MetamorphicRelation],
     read: Mapping[str, ReadingColumn],
-    quarantined: frozenset[str],
 ) -> ReadingColumn:
     """Return the source's control answers taken together; of a control pair, the others alone."""
     # The readable control answers of each source, in the order of the plan.
     controls: dict[_GroupKey, dict[str, int]] = {}
     for row, unit in enumerate(units):
-        if unit.is_control and unit.key not in quarantined:
+        if unit.is_control:
             code = int(read[FOLLOW_UP].codes[row])
             if read[FOLLOW_UP].readings[code].value is not None:
                 group = unit.dimensions["relation"], unit.asks[SOURCE]

@@ -46,8 +46,6 @@ _TEXT_COLUMNS = (*TEXT_COLUMNS, "input", "sentence", "prompt", "question", "quer
 _ID_COLUMNS = (*ID_COLUMNS, "inputID", "input_id", "source_id")
 HEADER_KEY = "fairgate-cases"
 FORMAT = 1
-ANNOTATED = "annotated"
-"""Generator of cases that `fairgate lint --annotate` found in a user's own texts."""
 _KEYS = {"dimension", "value", "form", "manner", "start", "end"}
 PAIR_COLUMNS = "relation", "source_attribute", "items"
 """What rows with written follow-ups may say beside them."""

@@ -429,9 +429,7 @@ class MetamorphicSuite(Suite):
         """Return every pair assessed, as columns."""
         documents = document_columns(self.policy, units, executions, vectors)
         places = self.task.places if self.task is not None else {}
-        assessed = assess_pairs(
-            units, self.relations, readings, self.setup.quarantined, documents, places
-        )
+        assessed = assess_pairs(units, self.relations, readings, documents, places)
         for name in self._score_columns:
             scores = {name: _scores(assessed)}
             assessed = replace(assessed, columns={**assessed.columns, **scores}, alike=None)

@@ -26,7 +26,7 @@ from fairgate.domain.cases import (
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import Executed
-from fairgate.domain.units import UNREPORTED, Assessed, Claim, Reading, Reason, Unit
+from fairgate.domain.units import UNREPORTED, Assessed, Claim, Reason, Unit
 from fairgate.metrics import shift
 from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.metric import Table
@@ -300,8 +300,6 @@ class QuestionItemSuite(Suite):
         leaves both counts.
         """
         item, reading = self._item_of[unit.key], readings.all_of(unit.asks[ANSWER])
-        if self.setup.quarantined.intersection((unit.key, item.key)):
-            reading = Reading(value=None, reason=Reason.QUARANTINED, margin=reading.margin)
         why = reading.reason
         is_unreadable = why is Reason.UNREADABLE
         counts_as_wrong = is_unreadable and self.policy.unparsed == "wrong"
@@ -320,18 +318,16 @@ class QuestionItemSuite(Suite):
             STEREOTYPES: _stereotypes(unit, executions.get((unit.suite, unit.key))),
         }
         if self.setup.has_reference:
-            claims |= dict(zip(SHIFTS, self._shifts(unit, reading, readings), strict=True))
+            claims |= dict(zip(SHIFTS, self._shifts(unit, readings), strict=True))
         elif self.setup.lacks_base:
             claims |= dict.fromkeys(SHIFTS, Reason.NO_BASE)
         return Assessed(unit=unit, readings={ANSWER: reading}, claims=claims, decisive=DECISIVE)
 
-    def _shifts(self, unit: Unit, reading: Reading, readings: Readings) -> tuple[Claim, Claim]:
+    def _shifts(self, unit: Unit, readings: Readings) -> tuple[Claim, Claim]:
         """Whether the choice moved from the reference's, and whether to or from "unknown".
 
         An unreadable answer counts as moved from a readable one, and as no "unknown".
         """
-        if reading.reason is Reason.QUARANTINED:
-            return Reason.QUARANTINED, Reason.QUARANTINED
         own = readings.whatever_margin(unit.asks[ANSWER])
         other = readings.all_of(reference_key(unit.asks[ANSWER]))
         if own.reason is Reason.MISSING:

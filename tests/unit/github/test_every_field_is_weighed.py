@@ -11,7 +11,6 @@ from fairgate.policy.schema import (
     GatePolicy,
     ParityPolicy,
     Policy,
-    QuarantinePolicy,
     WaiverPolicy,
 )
 from fairgate.suites.metamorphic import policy as metamorphic
@@ -33,8 +32,6 @@ gates:
      max_abs: 0.3, evidence: estimate, regression: 0.02, budget: 0.04}
   - {parity: answers, where: {category: race}, suite: s, max: 0.2, regression: 0.02, budget: 0.04,
      must_see: 0.15}
-quarantine:
-  - {case: s1, suite: s, until: "2026-01-01", reason: r}
 waivers:
   - {rule: asr/generation, where: {category: race}, suite: s, expires: "2026-01-01",
      reason: r, owner: o, up_to: 0.5}
@@ -71,7 +68,6 @@ POLICY_FIELDS = {
     "min_overlap": 0.5,
     "judge": None,  # compared whole, below
     "reference": None,  # likewise
-    "quarantine": [*POLICY.quarantine, POLICY.quarantine[0].model_copy(update={"case": "s2"})],
     "waivers": [
         *POLICY.waivers,
         POLICY.waivers[0].model_copy(update={"rule": "parity/answers", "who": "black"}),
@@ -101,7 +97,6 @@ PARITY_FIELDS = {
     "must_see": 0.5,
     "advisory": True,
 }
-QUARANTINE_FIELDS = {"case": "s2", "until": "2030-01-01", "reason": None, "suite": "b"}
 WAIVER_FIELDS = {
     "rule": "parity/answers",
     "who": "white",
@@ -126,7 +121,7 @@ def loosened(before, after):
     ("model", "fields"),
     [
         (Policy, POLICY_FIELDS), (GatePolicy, GATE_FIELDS), (ParityPolicy, PARITY_FIELDS),
-        (QuarantinePolicy, QUARANTINE_FIELDS), (WaiverPolicy, WAIVER_FIELDS),
+        (WaiverPolicy, WAIVER_FIELDS),
     ],
 )  # fmt: skip
 def test_no_field_is_without_a_decision(model, fields):
@@ -142,7 +137,7 @@ def decided(fields):
     return {name: value for name, value in fields.items() if value is not None}
 
 
-GATE, QUESTION, ENTRY = *POLICY.gates, POLICY.quarantine[0]
+GATE, QUESTION = POLICY.gates
 WAIVER = POLICY.waivers[0].model_copy(update={"rule": "parity/answers/baseline", "who": "black"})
 CHANGES = {
     **{f"policy {name}": {name: value} for name, value in decided(POLICY_FIELDS).items()},
@@ -153,10 +148,6 @@ CHANGES = {
     **{
         f"parity {name}": {"gates": [GATE, question]}
         for name, question in edits(QUESTION, decided(PARITY_FIELDS)).items()
-    },
-    **{
-        f"quarantine {name}": {"quarantine": [entry]}
-        for name, entry in edits(ENTRY, decided(QUARANTINE_FIELDS)).items()
     },
     **{
         f"waiver {name}": {"waivers": [entry]}
@@ -222,7 +213,7 @@ def test_every_kind_of_system_is_tried():
 
 def test_every_model_of_the_policy_is_reached():
     """A model in a new place would not be looked at by `loosened`."""
-    weighed = {Policy, GatePolicy, ParityPolicy, QuarantinePolicy, WaiverPolicy}
+    weighed = {Policy, GatePolicy, ParityPolicy, WaiverPolicy}
     schema = model().model_json_schema()  # before the modules are listed: it reads them
     places = ("fairgate.systems", "fairgate.domain.schema")
     systems = [module for name, module in sys.modules.items() if name.startswith(places)]

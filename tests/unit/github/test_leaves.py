@@ -13,7 +13,6 @@ from fairgate.github.leaves import leaf_changes
 from fairgate.policy.schema import (
     GatePolicy,
     Policy,
-    QuarantinePolicy,
     WaiverPolicy,
 )
 
@@ -117,10 +116,6 @@ class Later(GatePolicy):
     seen: float | None = None
 
 
-class LaterQuarantine(QuarantinePolicy):
-    of: str = "pairs"
-
-
 class LaterWaiver(WaiverPolicy):
     of: str = "pairs"
 
@@ -137,8 +132,6 @@ suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [gender]}
 gates:
   - {metric: asr/generation, max: 0.2, regression: 0.02}
-quarantine:
-  - {case: s1, until: "2026-01-01", reason: r}
 waivers:
   - {rule: asr/generation, expires: "2026-01-01", reason: r, owner: o, up_to: 0.5}
 """
@@ -161,8 +154,6 @@ def with_entry(name, kind, **more):
     [
         (with_entry("gates", Later, seen=0.1), with_entry("gates", Later, seen=0.4),
          "asr/generation: seen changed from 0.1 to 0.4"),
-        (with_entry("quarantine", LaterQuarantine), with_entry("quarantine", LaterQuarantine, of="x"),
-         'quarantine of s1: of changed from "pairs" to "x"'),
         (with_entry("waivers", LaterWaiver), with_entry("waivers", LaterWaiver, of="x"),
          'asr/generation (suite=s): of changed from "pairs" to "x"'),
         (later(LaterPolicy, POLICY), later(LaterPolicy, POLICY, rounds=9), "rounds changed from 1 to 9"),

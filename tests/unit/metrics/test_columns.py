@@ -30,7 +30,7 @@ def test_a_column_reads_like_the_list_of_its_values():
         taken = column.taken(rows)
         assert [taken[place] for place in range(len(rows))] == [claims[row] for row in rows]
         codes = np.asarray([rng.randrange(3) for _ in claims], np.uint8)
-        words = (None, Reason.QUARANTINED, Reason.MISSING)
+        words = (None, Reason.NOT_TAKEN, Reason.MISSING)
         out = column.without(RowReasons(codes, words))
         wanted = [words[code] or claim for code, claim in zip(codes.tolist(), claims, strict=True)]
         assert [out[row] for row in range(len(out))] == wanted

@@ -5,10 +5,9 @@ import datetime as dt
 import pytest
 from fakes.policies import parse_policy, plan_of, suites_of
 
-from fairgate.gate.loaded_policy import quarantine_problems
 from fairgate.gate.waivers import waiver_problems
 from fairgate.policy import schema
-from fairgate.policy.schema import QuarantinePolicy, WaiverPolicy
+from fairgate.policy.schema import WaiverPolicy
 
 TODAY = dt.date(2026, 6, 15)
 TEXT = """\
@@ -19,23 +18,18 @@ suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [gender]}
 gates:
   - {metric: asr/generation, max: 0.2}
-quarantine:
-  - {case: demo-1, until: "2026-07-01", reason: r}
 waivers:
   - {rule: asr/generation, expires: "2026-07-01", reason: r, owner: o, up_to: 0.5}
 """
 PLAN, SUITES = plan_of(TEXT), suites_of(TEXT)
-ENTRIES = {"quarantine": (QuarantinePolicy, "until"), "waivers": (WaiverPolicy, "expires")}
+ENTRIES = {"waivers": (WaiverPolicy, "expires")}
 
 
 def faults(entries, name, day, today=TODAY):
     policy = parse_policy(TEXT, "p.yaml").policy
     (entry,) = getattr(policy, entries)
     policy = policy.model_copy(update={entries: [entry.model_copy(update={name: day})]})
-    found = [
-        *quarantine_problems(policy, PLAN, today),
-        *waiver_problems(policy, PLAN, SUITES, today),
-    ]
+    found = waiver_problems(policy, PLAN, SUITES, today)
     return [sentence for where, sentence in found if where == (entries, 0, name)]
 
 

@@ -209,11 +209,3 @@ def test_letters_are_counted_where_they_were_shown():
     assert [table.values[f"letter-{name}"].mean() for name in "abc"] == [0.0, 1.0, 0.0]
     unknown = table_of(plan, answered(plan, saying(lambda item: item.unknown), options=False))
     assert "letter-a" in unknown.not_evaluated
-
-
-def test_a_quarantined_item_counts_for_nothing_however_it_is_asked():
-    plan = planned(many(4, 2), settings=["none", "stereo"], collections=["c"])
-    executions = answered(plan, saying(lambda item: item.correct))
-    found = table_of(plan, executions, quarantined=frozenset({"Age/0", "Age/5@setting=stereo"}))
-    undecided = [found.keys[row] for row in np.flatnonzero(np.isnan(found.values["correct"]))]
-    assert undecided == ["Age/0", "Age/0@setting=stereo", "Age/5@setting=stereo"]
