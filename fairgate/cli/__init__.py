@@ -25,11 +25,11 @@ from typing import Any
 import click
 
 from fairgate import __version__
-from fairgate.domain.catalogue import CI, DAILY, FEATURES, GROUPS, WHY, Command, at
+from fairgate.domain.catalogue import CI, DAILY, FEATURES, GROUPS, MORE, Command, at
 from fairgate.domain.errors import ExitCode, FairGateError, StoreError, UsageError
 from fairgate.domain.wording import harmless, listed, nearest, quoted
 from fairgate.features.catalogue import SHIPPED
-from fairgate.terminal.options import import_relations
+from fairgate.terminal.options import common_options, import_relations
 from fairgate.terminal.output import Output, say
 
 _OF_THE_CORE = {
@@ -49,7 +49,7 @@ _OF_THE_CORE = {
         "fairgate.cli.gate:rescore",
         "Judge the answers of an earlier run again, without a model.",
         answers=True,
-        group=WHY,
+        group=MORE,
     ),
     "plan": Command(
         "fairgate.cli.gate:plan",
@@ -61,7 +61,7 @@ _OF_THE_CORE = {
         "The gate as a step of a GitHub workflow; the action calls it.",
         answers=True,
         takes_relations=False,
-        group=CI,
+        group=MORE,
     ),
 }
 for _feature in SHIPPED:
@@ -84,7 +84,7 @@ _COMPLETION = "_FAIRGATE_COMPLETE"
 """Set by a shell that asks what could follow; the name is click's."""
 
 
-def _commands() -> dict[str, Command]:
+def every_command() -> dict[str, Command]:
     """Return every command, of the core and of features, in the order of `--help`."""
     commands: dict[str, Command] = {}
     for name in (*_OF_THE_CORE, ""):
@@ -99,11 +99,11 @@ class _LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return list(_commands())
+        return list(every_command())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         del ctx
-        entry = _commands().get(cmd_name)
+        entry = every_command().get(cmd_name)
         if entry is None:
             return None
         command: click.Command = at(entry.place)
@@ -117,19 +117,23 @@ class _LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; a mistyped one is told with what was probably meant."""
         name = args[0] if args else ""
-        if name and not name.startswith("-") and name not in _commands():
-            close = nearest(name, _commands())
+        if name and not name.startswith("-") and name not in every_command():
+            close = nearest(name, every_command())
             hint = f"did you mean {listed(close)}?" if close else "see `fairgate --help`"
             raise click.UsageError(f"no command is called {quoted(name)}; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        del ctx
-        commands = _commands()
+        commands = every_command()
         widest = max(map(len, commands))
         for group, rows in groupby(commands.items(), lambda each: each[1].group):
             with formatter.section(group):
-                formatter.write_dl([(name.ljust(widest), entry.summary) for name, entry in rows])
+                if group == MORE:
+                    formatter.write_text(listed((name for name, _ in rows), last="and"))
+                else:
+                    formatter.write_dl([(name.ljust(widest), row.summary) for name, row in rows])
+        with formatter.section("Options of most commands"):
+            formatter.write_dl(common_options(ctx))
 
 
 def _importing_relations(command: click.Command) -> click.Command:
@@ -167,7 +171,7 @@ def cli(ctx: click.Context, *, debug: bool, relations: tuple[Path, ...]) -> None
     """
     del debug  # read in `main`, which alone catches
     ctx.obj.append(ctx.invoked_subcommand)
-    entry = _commands().get(ctx.invoked_subcommand or "")
+    entry = every_command().get(ctx.invoked_subcommand or "")
     if relations and entry is not None and not entry.takes_relations:
         raise UsageError(
             f"--relations is not for `fairgate {ctx.invoked_subcommand}`: it runs on files of a "
@@ -198,7 +202,7 @@ def main(arguments: list[str] | None = None) -> int:
             return code  # which has been said
         is_help = not {"-h", "--help"}.isdisjoint(arguments)
         lost = f"the output cannot be written ({out.lost})"
-        answers = {name for name, entry in _commands().items() if entry.answers}
+        answers = {name for name, entry in every_command().items() if entry.answers}
         if is_help or answers.isdisjoint(names_called):
             if not out.is_unread:
                 say(f"fairgate: error: {lost}; write it elsewhere")

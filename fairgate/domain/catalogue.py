@@ -136,8 +136,13 @@ class Catalogue(Generic[Entry]):
             del self._by_id[entry.id]
 
 
-_TITLES = "Every day", "Asking why", "Trusting the gate", "Data and models", "In CI"
-GROUPS = DAILY, WHY, TRUST, DATA, CI = _TITLES
+GROUPS = DAILY, WHY, DATA, CI, MORE = (
+    "Every day",
+    "Asking why",
+    "Data and models",
+    "In CI",
+    "Further commands",
+)
 """Sections of `fairgate --help`, in its order."""
 
 
@@ -153,7 +158,7 @@ class Command:
     it is. What others print is their result, which is then not there."""
     takes_relations: bool = True
     """It may import relations of the user's own."""
-    group: str = DATA  # of GROUPS
+    group: str = MORE  # of GROUPS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

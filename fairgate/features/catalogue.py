@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairgate.domain.catalogue import CI, DAILY, DATA, TRUST, WHY, Command, Feature
+from fairgate.domain.catalogue import CI, DAILY, DATA, MORE, WHY, Command, Feature
 
 
 def _single(
@@ -40,16 +40,16 @@ SHIPPED = (
         before="rescore", steps={"blame": ".blame.versions:BlamedChange"},
     ),
     _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
-    _single(TRUST, "Show what the suite can detect, and how many sources would do.", id="power"),
-    _single(TRUST, "Say how much bias a policy would have caught.", id="mutation", name="mutate"),
-    _single(TRUST, "Write what runs measured as a record to sign.", id="record", answers=True),
-    _single(DATA, "Prepare a corpus for the retriever.", id="corpus"),
+    _single(WHY, "Show what the suite can detect, and how many sources would do.", id="power"),
+    _single(MORE, "Say how much bias a policy would have caught.", id="mutation", name="mutate"),
+    _single(WHY, "Write what runs measured as a record to sign.", id="record", answers=True),
+    _single(MORE, "Prepare a corpus for the retriever.", id="corpus"),
     _single(
         DATA, "Generate source test cases about people with known attributes.", id="generation",
         name="generate", file="generation.command",
         extends={"check": ".generation.command:check_cases_too"},
     ),
-    _single(DATA, "Measure language models as judges of bias.", id="judges", name="judge"),
+    _single(MORE, "Measure language models as judges of bias.", id="judges", name="judge"),
     _single(
         DATA, "Turn a Hugging Face model into ONNX (needs the `export` extra).", id="onnx_export",
         name="export", file="onnx_export.command",
@@ -74,7 +74,7 @@ SHIPPED = (
             "rehearse": Command(
                 ".changes.rehearse:rehearse",
                 "Run a pull request of two local commits as the action would.",
-                answers=True, takes_relations=False, group=CI,
+                answers=True, takes_relations=False,
             ),
             "comment": Command(
                 ".changes.comment:comment", "Print what a pull request is told of a run.", group=CI
@@ -88,7 +88,7 @@ SHIPPED = (
         commands={
             "hook": Command(
                 ".hooks:hook", "Quick checks that pre-commit calls with changed files.",
-                answers=True, takes_relations=False, group=CI,
+                answers=True, takes_relations=False,
             )
         },
     ),

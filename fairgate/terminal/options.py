@@ -85,8 +85,23 @@ SHARE = _Share(0, 1, min_open=True)
 DATE = click.DateTime(["%Y-%m-%d"])
 
 
+class _Common(click.Option):
+    """An option of many commands: their help names it, that of `fairgate` explains it."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the names of all such options for the first of a command's; None for others."""
+        common = [option for option in ctx.command.params if isinstance(option, _Common)]
+        if self is not common[0]:
+            return None
+        return ", ".join(option.opts[0] for option in common), "See `fairgate --help`."
+
+    def explained(self, ctx: click.Context) -> tuple[str, str]:
+        """Return the option with its metavar, and what it means."""
+        return super().get_help_record(ctx) or (self.opts[0], "")
+
+
 _ROOT = click.option(
-    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path),
+    "--root", cls=_Common, type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder that relative paths start at, and that no path may leave.",
 )  # fmt: skip
 _TODAY = click.option(
@@ -95,19 +110,18 @@ _TODAY = click.option(
 )  # fmt: skip
 _MACHINE = (
     click.option(
-        "--batch-size", type=_BatchSize(1, 1024), metavar="auto|NUMBER", default="auto",
-        show_default=True,
-        help="Prompts or texts that run together (auto: at most 16 on the CPU, "
-"64 on a GPU; halved where memory runs out). Never changes a "
-"result.",
+        "--batch-size", cls=_Common, type=_BatchSize(1, 1024), metavar="auto|NUMBER",
+        default="auto", show_default=True,
+        help="Prompts or texts that run together (auto: at most 16 on the CPU, 64 on a GPU; halved "
+        "where memory runs out). Never changes a result.",
     ),
     click.option(
-        "--threads", type=click.IntRange(0, 1024), default=0, show_default="all cores",
+        "--threads", cls=_Common, type=click.IntRange(0, 1024), default=0, show_default="all cores",
         help="Threads of the models; never changes a result.",
     ),
     click.option(
-        "--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True,
-        help="Where the models run.",
+        "--device", cls=_Common, type=click.Choice(["cpu", "cuda"]), default="cpu",
+        show_default=True, help="Where the models run.",
     ),
 )  # fmt: skip
 
@@ -124,7 +138,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[C], C]:
 
 
 cache_option = click.option(
-    "--cache", type=FOLDER,
+    "--cache", cls=_Common, type=FOLDER,
     help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
 )  # fmt: skip
 """`--cache` alone, for a command that reads no other file by a relative path."""
@@ -134,6 +148,14 @@ machine_options = together(*_MACHINE)
 """How models run alone, for a command whose paths start elsewhere."""
 runtime_options = together(_ROOT, cache_option, *_MACHINE, _TODAY)
 """The options of `Runtime`: how to run, never what."""
+
+
+def common_options(ctx: click.Context) -> list[tuple[str, str]]:
+    """Return each common option with its metavar, and what it means."""
+    command = click.command()(runtime_options(lambda: None))
+    return [option.explained(ctx) for option in command.params if isinstance(option, _Common)]
+
+
 MACHINE = ("batch_size", "threads", "device")
 """Parameters about how models run."""
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
 
 import click
 
-from fairgate.cli import cli
+from fairgate.cli import cli, every_command
 
 Option = tuple[str, str]
 
-GROUPS = {
-    "Every day": ("init", "check", "run", "table", "explain", "baseline"),
-    "Asking why": ("blame", "rescore", "doctor"),
-    "Trusting the gate": ("power", "mutate", "record"),
-    "Data and models": ("corpus", "generate", "judge", "export", "relations", "metrics"),
-    "In CI": ("github", "rehearse", "comment", "hook", "merge", "plan"),
-}
 RANGE = re.compile(r"; [\d.]+<=?x<=?\d+|\[(\d+<=)?x[<>=]+\d+\]")
 HEAD = """\
 # Command line
@@ -48,7 +42,8 @@ def command_page() -> str:
     shared = [option for option, number in users.items() if number > 1]
     before = [each for each in options("", click.Context(cli)) if "--help" not in each[0]]
     parts = [HEAD, *map(line, before)]
-    for title, commands in GROUPS.items():
+    groups = groupby(every_command().items(), lambda each: each[1].group)
+    for title, commands in ((title, dict(rows)) for title, rows in groups):
         parts.append(f"\n## {title}\n")
         for name, context in found.items():
             if name.split()[0] in commands and not name.startswith(OF_THE_ACTION):
@@ -77,10 +72,7 @@ def _command(name: str, context: click.Context, shared: list[Option]) -> Iterato
 
 def leaves(command: click.Group, context: click.Context) -> Iterator[tuple[str, click.Context]]:
     """Yield the name and context of each command that has none below it, by group."""
-    every = command.list_commands(context)
-    names = [name for group in GROUPS.values() for name in group] if command is cli else every
-    assert sorted(names) == sorted(every), "a command is in no group, or in two"
-    for name in names:
+    for name in command.list_commands(context):
         child = command.get_command(context, name)
         below = click.Context(child, parent=context, info_name=name)
         if isinstance(child, click.Group):
@@ -94,7 +86,11 @@ def options(name: str, context: click.Context) -> list[Option]:
     if name.startswith(OF_THE_ACTION):
         return []
     found = (each for each in context.command.params if isinstance(each, click.Option))
-    records = (option.get_help_record(context) for option in found)
+    records = (
+        getattr(option, "explained", option.get_help_record)(context)
+        for option in found
+        if not option.hidden
+    )
     return [record for record in records if record is not None]
 
 
