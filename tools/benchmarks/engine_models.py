@@ -5,13 +5,13 @@
     .venv-genai/bin/python  tools/benchmarks/engine_models.py genai  FOLDER
     .venv-llama/bin/python  tools/benchmarks/engine_models.py gguf   FOLDER
 
-`graph` writes `FOLDER/hf` (checkpoint and tokenizer) and `FOLDER/onnx` (what `fairgate export`
-makes of it), `int8-rows` that in integers of one digit and of two, `genai` builds `FOLDER/genai` from the checkpoint with onnxruntime-genai's builder,
-`gguf` writes `FOLDER/f32.gguf` and from it `FOLDER/q8_0.gguf`; of a `--model` that is a GGUF file
-`FOLDER/given.gguf`, which is that file, takes the place of the first. Weights of `demo-slm` are the
-embedded model's; those of other shapes are random, of SmolLM2-135M's (all of its 30 layers, or 8 of
-them and the embedded model's vocabulary), and have no end token: speed does not depend on what
-weights say.
+`graph` writes `FOLDER/hf` (checkpoint and tokenizer), `FOLDER/onnx` (what `fairgate export` makes of
+it) and, of a `--model` that is a GGUF file, `FOLDER/given.gguf`, a copy. `int8-rows` writes the
+graph in integers of one digit and of two, `genai` builds `FOLDER/genai` from the checkpoint with
+onnxruntime-genai's builder, `gguf` writes `FOLDER/q8_0.gguf`, from `FOLDER/f32.gguf` where no GGUF
+file was given. Weights of `demo-slm` are the embedded model's; those of other shapes are random, of
+SmolLM2-135M's (all of its 30 layers, or 8 of them and the embedded model's vocabulary), and have no
+end token: speed does not depend on what weights say.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ NEVER = 1_000_000_000
 CONTROL = 3
 """GGUF's type of a token that is no text."""
 FILE_TYPE = "general.file_type"
+GIVEN = "given.gguf"
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
 
 
@@ -113,11 +114,15 @@ def take_end_away_from_gguf(file: Path) -> None:
 
 
 def write_graph(folder: Path, shape: str, model: Path | None, *, endless: bool) -> None:
-    """Write checkpoint and graph."""
+    """Write checkpoint and graph, and a copy of the GGUF file that they are made of."""
     from fairgate.features.onnx_export.command import export_model
 
     if model:
         write_given(folder / "hf", model)
+        if model.is_file():
+            given = Path(shutil.copyfile(model, folder / GIVEN))
+            if endless:
+                take_end_away_from_gguf(given)
     else:
         write_checkpoint(folder / "hf", shape)
     if shape == "demo-slm":
@@ -161,15 +166,14 @@ def write_genai(folder: Path) -> None:
     file.write_text(json.dumps(settings))
 
 
-def write_gguf(folder: Path, model: Path | None, *, endless: bool) -> None:
-    """Write llama.cpp's files: the one that is given, else in float32; and in q8_0."""
-    if model and model.is_file():
-        source = Path(shutil.copyfile(model, folder / "given.gguf"))
-    else:
+def write_gguf(folder: Path, *, endless: bool) -> None:
+    """Write llama.cpp's files: in float32 where no GGUF file was given, and in q8_0."""
+    source = folder / GIVEN
+    if not source.exists():
         source = folder / "f32.gguf"
         write_f32_gguf(source, folder / "hf")
-    if endless:
-        take_end_away_from_gguf(source)
+        if endless:
+            take_end_away_from_gguf(source)
     write_q8_0(source, folder / "q8_0.gguf")
 
 
@@ -318,7 +322,7 @@ def main() -> None:
     elif options.kind == "genai":
         write_genai(options.folder)
     else:
-        write_gguf(options.folder, options.model, endless=endless)
+        write_gguf(options.folder, endless=endless)
 
 
 if __name__ == "__main__":
