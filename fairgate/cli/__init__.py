@@ -29,7 +29,7 @@ from fairgate.domain.catalogue import CI, DAILY, FEATURES, GROUPS, MORE, Command
 from fairgate.domain.errors import ExitCode, FairGateError, StoreError, UsageError
 from fairgate.domain.wording import harmless, listed, nearest, quoted
 from fairgate.features.catalogue import SHIPPED
-from fairgate.terminal.options import common_options, import_relations
+from fairgate.terminal.options import EXISTING_FILE, common_options, import_relations
 from fairgate.terminal.output import Output, say
 
 _OF_THE_CORE = {
@@ -159,7 +159,7 @@ def _importing_relations(command: click.Command) -> click.Command:
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
     "--relations", multiple=True, metavar="FILE.py",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     help="Relations of your own, beside the shipped ones; the file is imported and run.",
 )  # fmt: skip
 @click.pass_context

@@ -40,6 +40,7 @@ from fairgate.gate.manifest import files_below, may_be_path, named_by
 from fairgate.github.api import GitHubApi
 from fairgate.io.git import repository_of
 from fairgate.io.named_files import hub_table
+from fairgate.io.regular import content_of, opened
 from fairgate.io.tables import file_sha256
 
 MAX_FILE_BYTES = 256 << 20
@@ -473,7 +474,7 @@ class BaseVersion:
         try:
             size = now.stat().st_size
             digest = hashlib.new("sha1" if len(then.id) == 40 else "sha256", b"blob %d\0" % size)
-            with now.open("rb") as file:
+            with opened(now) as file:
                 while block := file.read(1 << 20):
                     digest.update(block)
         except OSError:
@@ -516,7 +517,7 @@ class BaseVersion:
         for file in (here, stored):
             if file.is_file() and file_sha256(str(file)) == digest:
                 return file
-        if here.is_file() and here.read_bytes() == pointer:  # the checkout left LFS out, as base's
+        if here.is_file() and content_of(here) == pointer:  # the checkout left LFS out, as base's
             return pointer
         raise BaselineError(
             f"{quoted(path)} of the base commit {self._base.commit[:12]} is in Git LFS, and its "

@@ -31,6 +31,7 @@ from fairgate.github.event import (
 from fairgate.github.report import no_verdict_comment
 from fairgate.io.durable import add_part, is_part
 from fairgate.io.git import writable
+from fairgate.io.regular import opened
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.parity import RULES
 from fairgate.reports import figures
@@ -273,7 +274,7 @@ def read_comment(folder: Path) -> GateComment:
     if not is_part(folder / COMMENT):
         raise DataError(f"{folder / COMMENT}: is not what the run wrote; run the gate again")
     try:
-        with (folder / COMMENT).open("rb") as file:
+        with opened(folder / COMMENT) as file:
             return GateComment.model_validate_json(file.read(_MOST_BYTES))
     except (OSError, ValidationError) as error:
         raise DataError(f"{folder / COMMENT}: holds no comment; run the gate again") from error

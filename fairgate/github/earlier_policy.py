@@ -17,6 +17,7 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.gate.accepted_runs import path_in_repository
 from fairgate.gate.baseline import Reference
 from fairgate.github.base_commit import BaseCommit
+from fairgate.io.regular import content_of
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 
 _SUFFIXES = (".yaml", ".yml")
@@ -97,7 +98,7 @@ def _is_object(file: Path, name: str) -> bool:
             return False
         if file.stat().st_size > _MOST_BYTES:
             return True  # longer than any policy
-        content = file.read_bytes()
+        content = content_of(file)
     except OSError:
         return False
     digest = hashlib.sha1 if len(name) == _SHA1 else hashlib.sha256
@@ -107,7 +108,7 @@ def _is_object(file: Path, name: str) -> bool:
 
 def _name_at(file: Path) -> str | None:
     try:
-        return None if file.is_symlink() else _name_in(file.read_bytes())
+        return None if file.is_symlink() else _name_in(content_of(file))
     except OSError:
         return None
 

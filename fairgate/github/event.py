@@ -27,6 +27,7 @@ from fairgate.github.api import (
     value_at,
 )
 from fairgate.github.base_commit import BaseCommit, Clone
+from fairgate.io.regular import opened
 
 READ_ONLY_EVENTS = frozenset({"pull_request", "pull_request_review", "pull_request_review_comment"})
 """Events that run on GitHub's merge of a pull request; the token can only read for forks."""
@@ -153,7 +154,7 @@ def read_event(environment: Mapping[str, str], number: int | None = None) -> Eve
         )
     path = environment.get("GITHUB_EVENT_PATH", "")
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             raw = file.read(MAX_EVENT_BYTES + 1)
         payload = json.loads(raw) if len(raw) <= MAX_EVENT_BYTES else None
     except (OSError, ValueError, RecursionError) as error:

@@ -12,6 +12,7 @@ from fairgate.gate.baseline import Baseline, References, baseline_differences
 from fairgate.gate.baseline_files import dump_baseline
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.io.named_files import existing
+from fairgate.io.regular import content_of
 
 _AT_ONCE = 8
 
@@ -98,7 +99,7 @@ class Checkout:
             return None
         file = existing(path, self._root, confined=True)
         try:
-            return file.read_bytes() if file.is_file() else None
+            return content_of(file) if file.is_file() else None
         except OSError as error:
             raise UsageError(f"{quoted(path)} cannot be read: {error.strerror}") from error
 

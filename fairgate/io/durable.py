@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from fairgate.domain.errors import DataError, StoreError, UsageError
+from fairgate.io.regular import opened
 from fairgate.io.tables import read_json_object
 
 PARTS = "parts.json"
@@ -219,7 +220,7 @@ def is_part(file: Path) -> bool:
 def _require_readable(path: Path) -> None:
     """Raise DataError where there is a file and the system does not let it be read."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             file.read(1)
     except (FileNotFoundError, IsADirectoryError):
         return
@@ -235,6 +236,6 @@ def _sha256(folder: Path, name: str) -> str | None:
     path = folder / name
     if Path(name).name != name or path.is_symlink() or not path.is_file():
         return None
-    with contextlib.suppress(OSError), path.open("rb") as file:
+    with contextlib.suppress(OSError), opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
     return None

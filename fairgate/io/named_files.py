@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from fairgate.domain.errors import DataError, FairGateError
 from fairgate.domain.wording import concealed, listed, nearest, quoted, suggestion
+from fairgate.io.regular import require_regular
 
 _FILES = {
     "classifiers": {
@@ -89,6 +90,7 @@ def existing(
         # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
         where = "below the root" if confined else f"in {quoted(str(root.resolve()))}"
         raise DataError(f"there is no file {quoted(name)} {where}{hint}")
+    require_regular(path, name)
     if confined and path.is_dir():
         _refuse_links_out(name, path, root.resolve())
     return path

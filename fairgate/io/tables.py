@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.wording import harmless, listed, nearest
+from fairgate.io.regular import IrregularFileError, opened
 from fairgate.io.stand_ins import BEGINNING, stand_in
 
 TEXT_COLUMNS = ("text", "comment_text", "content", "body", "document")
@@ -346,7 +347,7 @@ def _parquet_file(path: str) -> Any:
             "pip install 'fairgate[parquet]'"
         ) from error
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             require_file_itself(file.read(BEGINNING), path)
         return parquet.ParquetFile(path)
     except pa.ArrowException as error:
@@ -384,7 +385,7 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
     """
     number = 0
     try:
-        with Path(path).open("rb") as file:
+        with opened(path) as file:
             require_file_itself(file.peek(BEGINNING), path)
             while raw := file.readline(MAX_LINE_BYTES + 1):
                 number += 1
@@ -428,7 +429,9 @@ def _decoded(raw: bytes, location: str) -> str:
 
 
 def unreadable(path: str, error: OSError) -> DataError:
-    """Return the DataError with the reason why a file cannot be read and the next step."""
+    """Return the error with the reason why a file cannot be read and the next step."""
+    if isinstance(error, IrregularFileError):
+        return IrregularFileError(error.errno, error.strerror, path)
     if isinstance(error, FileNotFoundError):
         return DataError(f"{path}: no such file; expected an existing file: check the path")
     if isinstance(error, IsADirectoryError):
@@ -481,14 +484,14 @@ def file_sha256(path: str) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _sha256_of(path: str, _size: int, _mtime_ns: int, _inode: int) -> str:
-    with Path(path).open("rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_whole(path: Path, most_bytes: int = MOST_BYTES) -> bytes:
     """Return a file's bytes. Raises DataError where it cannot be read or is larger than allowed."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             raw = file.read(most_bytes + 1)
     except OSError as error:
         raise unreadable(str(path), error) from error

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from fairgate.io.regular import opened
 from fairgate.onnx.attention import (
     COMPARISONS,
     MICROSOFT,
@@ -208,7 +209,7 @@ def _band(tensor: Any, folder: Path) -> int | None:
         at = {entry.key: entry.value for entry in tensor.external_data}
         end = int(at.get("offset", 0)) + math.prod(shape)
         try:
-            with (folder / at["location"]).open("rb") as file:
+            with opened(folder / at["location"]) as file:
                 file.seek(end - size)
                 row = np.frombuffer(file.read(size), dtype=np.bool_)
         except (OSError, KeyError, ValueError):

@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairgate.io.regular import opened
+
 _NUMBER, _BYTES, _GROUP, _GROUP_END = 0, 2, 3, 4
 _FIXED = {1: 8, 5: 4}
 _LONGEST_VARINT = 10
@@ -68,7 +70,7 @@ class DamagedGraphError(ValueError):
 
 @contextmanager
 def _mapped(graph: Path) -> Iterator[mmap.mmap]:
-    with graph.open("rb") as stream:
+    with opened(graph) as stream:
         try:
             content = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError as error:

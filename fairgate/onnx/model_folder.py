@@ -21,6 +21,7 @@ from typing import Any
 from fairgate.domain.errors import ModelError
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import asking_the_hub
+from fairgate.io.regular import opened, text_of
 from fairgate.io.stand_ins import BEGINNING, stand_in
 from fairgate.io.tables import file_sha256
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations
@@ -171,7 +172,7 @@ class ModelFolder:
             if is_of_another or file.suffix.lower() in _NEVER_OPENED or file.name in _NOTES:
                 continue
             try:
-                with file.open("rb") as stream:
+                with opened(file) as stream:
                     beginning = stream.read(BEGINNING)
             except OSError:  # a folder, or told where it is needed
                 continue
@@ -217,7 +218,7 @@ class ModelFolder:
         if file.stat().st_size > MAX_JSON_BYTES:
             raise ModelError(f"{str(file)!r} is larger than {MAX_JSON_BYTES} bytes; not read.")
         try:
-            return json.loads(file.read_text(encoding="utf-8"))
+            return json.loads(text_of(file))
         except (ValueError, OSError, RecursionError) as error:
             raise ModelError(
                 f"{str(file)!r} is not readable JSON ({error}). Fetch or export the model again."

@@ -25,6 +25,7 @@ from jinja2.runtime import Macro
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless, quoted
+from fairgate.io.regular import text_of
 from fairgate.onnx.chat_sandbox import ChatSandbox
 from fairgate.onnx.model_folder import (
     ModelFolder,
@@ -634,9 +635,9 @@ def _chat_template(
 ) -> str | Mapping[str, str] | None:
     """Return the folder's chat template or templates: files of their own come first."""
     file = folder.path / "chat_template.jinja"
-    templates = {"default": file.read_text(encoding="utf-8")} if file.is_file() else {}
+    templates = {"default": text_of(file)} if file.is_file() else {}
     for path in sorted((folder.path / "additional_chat_templates").glob("*.jinja")):
-        templates[path.stem] = path.read_text(encoding="utf-8")
+        templates[path.stem] = text_of(path)
     if templates:
         return templates["default"] if list(templates) == ["default"] else templates
     declared = settings.get("chat_template")

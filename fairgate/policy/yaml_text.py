@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from fairgate.domain.errors import PolicyError, Problem
 from fairgate.domain.wording import harmless, quoted, shown
+from fairgate.io.regular import opened
 from fairgate.io.stand_ins import BEGINNING, stand_in
 
 MAX_BYTES = 1 << 20
@@ -263,7 +264,7 @@ def read_yaml_file(file: Path, path: str | None = None) -> str:
     """
     name = harmless(path or str(file))
     try:
-        with file.open("rb") as stream:
+        with opened(file) as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL character
         reason = error.strerror if isinstance(error, OSError) else str(error)

@@ -26,6 +26,7 @@ from fairgate.domain.cases import Source, Task
 from fairgate.domain.errors import FairGateError, UsageError
 from fairgate.domain.units import Reading, Reason
 from fairgate.domain.wording import harmless, listed, quoted, shown
+from fairgate.io.tables import read_whole
 from fairgate.metrics.columns import Pool, PoolColumns, Values, VectorsOf
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
 from fairgate.relations.linter import Linter
@@ -71,7 +72,7 @@ def own_relations(path: Path) -> Iterator[None]:
 
 def _imported(path: Path) -> tuple[ModuleType, str]:
     """Return the file as a module, and its hash."""
-    code = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    code = hashlib.sha256(read_whole(path)).hexdigest()[:12]
     name = f"fairgate_own_relations_{code}"
     spec = importlib.util.spec_from_file_location(name, path)
     if path.suffix != ".py" or spec is None or spec.loader is None:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from fairgate.domain.errors import StoreError
 from fairgate.domain.ports import Progress, Vectors
+from fairgate.io.regular import opened
 from fairgate.retrieval.index_folder import (
     MANIFEST,
     ROWS,
@@ -182,7 +183,7 @@ def _is_version(new: _Keys, old: _Keys) -> bool:
 def _removed(folder: Path) -> bool:
     """Remove an index that no process uses; return whether it is gone."""
     try:
-        with (folder / MANIFEST).open("rb") as file:
+        with opened(folder / MANIFEST) as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             remove_whole(folder)
     except FileNotFoundError:

@@ -29,6 +29,7 @@ from fairgate.domain.executions import CorpusDocument, embedding_key
 from fairgate.domain.json_text import read_json
 from fairgate.domain.ports import Vectors
 from fairgate.io.durable import DurableFile
+from fairgate.io.regular import content_of, opened
 
 SCHEMA_VERSION = 2
 MANIFEST = "manifest.json"
@@ -57,7 +58,7 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
     Raises DamagedIndexError, OutdatedIndexError, OSError, and ValueError for what is no JSON.
     """
-    manifest: Any = read_json((folder / MANIFEST).read_bytes())
+    manifest: Any = read_json(content_of(folder / MANIFEST))
     version = manifest.get("schema_version") if isinstance(manifest, dict) else None
     if type(version) is not int:
         raise DamagedIndexError("the manifest names no version")
@@ -115,7 +116,7 @@ class IndexFolder:
         """Compare checksum and form of every file; raises DamagedIndexError."""
         for name in FILES:
             try:
-                with (self._folder / name).open("rb") as file:
+                with opened(self._folder / name) as file:
                     digest = hashlib.file_digest(file, "sha256").hexdigest()
             except OSError as error:
                 raise DamagedIndexError(f"{name} cannot be read") from error
@@ -264,7 +265,7 @@ class IndexWriter:
     def texts(self, positions: Sequence[int]) -> list[str]:
         """Return the texts of documents that `write_documents` wrote, by ascending position."""
         texts_read: list[str] = []
-        with (self._folder / "documents.jsonl").open("rb") as file:
+        with opened(self._folder / "documents.jsonl") as file:
             for position in positions:
                 begin, end = self._offsets[position], self._offsets[position + 1]
                 file.seek(begin)

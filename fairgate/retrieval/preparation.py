@@ -22,6 +22,7 @@ from fairgate.domain.executions import CorpusDocument, CorpusSpec
 from fairgate.domain.ports import SILENT, Progress
 from fairgate.domain.wording import quoted
 from fairgate.io.durable import durable_file
+from fairgate.io.regular import content_of
 from fairgate.io.tables import MAX_TEXT_CHARACTERS, Row, checked_text, file_sha256, read_json_object
 from fairgate.retrieval.corpus import CorpusColumns
 
@@ -278,7 +279,7 @@ class TokenizerFile:
     @cached_property
     def fingerprint(self) -> str:
         """Identify the file's bytes."""
-        return hashlib.sha256(self._path.read_bytes()).hexdigest()
+        return hashlib.sha256(content_of(self._path)).hexdigest()
 
     @cached_property
     def _tokenizer(self) -> Any:

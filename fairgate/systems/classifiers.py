@@ -18,6 +18,7 @@ from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import embedded_path, find
+from fairgate.io.regular import content_of
 from fairgate.suites.metamorphic.policy import ClassifierPolicy, EntailmentPolicy
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _embedded(path: Path, threads: int) -> EmbeddingClassifier:
     from fairgate.onnx.encoder_settings import NO_PROMPTS
 
     try:
-        content = path.read_bytes()
+        content = content_of(path)
         data = json.loads(content)
         labels, embedder = tuple(map(str, data["labels"])), str(data["embedder"])
         weights = np.asarray(data["weights"], dtype=np.float64)

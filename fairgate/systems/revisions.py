@@ -17,6 +17,7 @@ from fairgate.domain.wording import quoted
 from fairgate.io.durable import is_part
 from fairgate.io.git import CACHE, repository_of
 from fairgate.io.named_files import existing
+from fairgate.io.regular import opened
 from fairgate.io.tables import file_sha256
 
 _NOT_CODE = frozenset({".git", "__pycache__", CACHE})
@@ -134,8 +135,8 @@ def _is_baseline(file: Path) -> bool:
     if file.parent.name != "baselines" or file.suffix != ".json":
         return False
     try:
-        with file.open("rb") as opened:
-            return opened.read(len(_BASELINE)) == _BASELINE
+        with opened(file) as stream:
+            return stream.read(len(_BASELINE)) == _BASELINE
     except OSError:
         return False
 

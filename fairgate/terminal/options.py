@@ -22,16 +22,29 @@ from fairgate.domain.catalogue import FEATURES
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import listed
+from fairgate.io.regular import IrregularFileError, content_of, require_regular
 from fairgate.terminal.document import failing_as_json
 
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-class _PolicyFile(click.Path):
-    """A file that is there; a policy that is not is told with those that are."""
+class _File(click.Path):
+    """A regular file that is there."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        try:
+            require_regular(path)
+        except IrregularFileError as error:
+            self.fail(f"{str(path)!r} {error.strerror}.", param, ctx)
+        return path
+
+
+class _PolicyFile(_File):
+    """A file that is there; a policy that is not is told with those that are."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not Path(value).exists():
@@ -48,13 +61,13 @@ def _policies() -> list[Path]:
     found = []
     for file in sorted(files):
         with contextlib.suppress(OSError):
-            if re.search(rb"(?m)^suites:", file.read_bytes()[:_MOST_READ]):
+            if re.search(rb"(?m)^suites:", content_of(file)[:_MOST_READ]):
                 found.append(file)
     return found[:_MOST_NAMED]
 
 
 _MOST_READ, _MOST_NAMED = 1 << 16, 8
-EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+EXISTING_FILE = _File()
 POLICY_FILE = _PolicyFile()
 FOLDER = click.Path(file_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

@@ -1,6 +1,8 @@
-"""What a policy names may be a link to itself, a circle or nothing: told in words, whatever reads it."""
+"""What a policy names may be a link to itself, a circle, nothing or a pipe: told in words, whatever reads it."""
 
 import os
+import re
+import socket
 
 import pytest
 
@@ -20,7 +22,7 @@ version: 1
 name: links
 system: {recorded: answers.jsonl}
 suites:
-  - {id: s, items: named}
+  - {id: s, kind: bbq, items: named, settings: [none]}
 gates:
   - {metric: accuracy/ambiguous, min: 0.5}
 """
@@ -40,10 +42,7 @@ ROLES = {
     "task": policy(task="named.yaml"),
     "perturbations": policy(perturbations="named.yaml"),
     "corpus": policy(system="{retriever: {corpus: named}, generator: {model: demo-slm}}"),
-    "labels": policy(
-        system="{retriever: {corpus: demo}, labels: {classifier: named.json}, "
-        "generator: {model: demo-slm}}"
-    ),
+    "labels": policy(system="{recorded: answers.jsonl, labels: {file: named.json}}"),
     "generator": policy(system="{generator: {model: ./named}}"),
     "items": ITEMS,
 }
@@ -75,10 +74,24 @@ def folder_with_a_circle(place):
     (place / "config.json").symlink_to("config.json")
 
 
-SHAPES = (itself, circle, below_itself, nothing, too_long, folder_with_a_circle)
+def pipe(place):
+    os.mkfifo(place)
 
 
-@pytest.mark.walk(24)
+def device(place):
+    place.symlink_to("/dev/zero")
+
+
+def socket_of_a_program(place):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(os.path.relpath(place))
+
+
+NEVER_ENDING = (pipe, device, socket_of_a_program)
+SHAPES = (itself, circle, below_itself, nothing, too_long, folder_with_a_circle, *NEVER_ENDING)
+
+
+@pytest.mark.walk(36)
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize(
@@ -92,7 +105,7 @@ def test_it_is_an_error_in_words(tmp_path, monkeypatch, capsys, command, role, s
     (tmp_path / "policy.yaml").write_text(ROLES[role])
     (tmp_path / "sources.jsonl").write_text('{"id": "s1", "text": "Fine."}\n')
     (tmp_path / "answers.jsonl").touch()
-    for name in ("named", "named.yaml", "named.json"):
+    for name in ("named.yaml", "named.json", "named"):
         if name in ROLES[role]:
             shape(tmp_path / name)
             break
@@ -102,6 +115,10 @@ def test_it_is_an_error_in_words(tmp_path, monkeypatch, capsys, command, role, s
     assert "internal error" not in said
     is_asked = name == "run" or role not in ("generator", "answers", "corpus")
     assert code in ((2, 4) if is_asked else (0, 2, 4)), said
+    is_out = shape is device and "--root" in options
+    if shape in NEVER_ENDING and code and not is_out:
+        assert code == 2, said
+        assert re.search("is a (pipe|device|socket)", said)
 
 
 @pytest.mark.parametrize("shape", [itself, circle, nothing])

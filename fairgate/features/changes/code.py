@@ -17,6 +17,7 @@ from fairgate.domain.errors import UsageError
 from fairgate.domain.plugins import hide, module_files
 from fairgate.domain.wording import quoted
 from fairgate.io.git import Repository, repository_of, tracked_below
+from fairgate.io.tables import read_whole
 
 if TYPE_CHECKING:
     from fairgate.github.base_commit import BaseCommit, Difference
@@ -116,7 +117,7 @@ def relation_of_base(base: BaseCommit, edited: list[Difference], scratch: Path, 
             f"{base.commit[:12]} does not have: what decides is the base's; bring it in a change "
             "of its own first"
         )
-    if file.is_symlink() or file.read_bytes() != content:
+    if file.is_symlink() or read_whole(file) != content:
         relative = os.path.relpath(name, base.prefix or ".")
         edited.append(Difference(role=Role.RELATIONS, file=relative))
     copy = scratch / f"base-{base.commit[:12]}" / name

@@ -25,6 +25,7 @@ from fairgate.domain.wording import quoted
 from fairgate.features.changes import placed, shown_path
 from fairgate.features.changes.code import refuse_own_code
 from fairgate.io.git import Repository, repository_of, writable
+from fairgate.io.regular import content_of
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 from fairgate.terminal.options import FOLDER, cache_option
 from fairgate.terminal.output import progress_for, say
@@ -216,7 +217,7 @@ def _workflows(workspace: Path) -> Iterator[tuple[str, list[dict[str, str]]]]:
     for path in sorted((workspace / _WORKFLOWS).glob("*.y*ml")):
         file = path.relative_to(workspace).as_posix()
         try:
-            data: Any = load_yaml(decode_yaml(path.read_bytes(), file), file).data
+            data: Any = load_yaml(decode_yaml(content_of(path), file), file).data
         except (OSError, PolicyError):
             continue
         jobs = data.get("jobs") if isinstance(data, dict) else None

@@ -13,6 +13,7 @@ from fairgate import REPOSITORY
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import listed, quoted
 from fairgate.features.init.service import service_in
+from fairgate.io.regular import text_of
 from fairgate.terminal.options import EXISTING_FILE, given_options, require_terminal
 
 _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
@@ -326,7 +327,7 @@ def found(folder: Path) -> dict[str, Any]:
     tables = (folder / "data" / f"{name}.{end}" for name in _CORPORA for end in ("jsonl", "csv"))
     seen["corpus"] = next((str(path.relative_to(folder)) for path in tables if path.is_file()), "")
     image = folder / "Dockerfile"
-    for python, port in _IMAGE.findall(_text(image) if image.is_file() else ""):
+    for python, port in _IMAGE.findall(text_of(image, "replace") if image.is_file() else ""):
         seen |= {"python": python} if python else {"port": port}
     for path in (
         path for depth in ("", "*/", "*/*/") for path in sorted(folder.glob(f"{depth}*.py"))
@@ -356,7 +357,3 @@ def own_owner() -> str:
         addresses.append(origin.decode("utf-8", "replace").strip())
     matches = (_FROM_GITHUB.fullmatch(address) for address in addresses)
     return next((match[1] or match[2] for match in matches if match), "")
-
-
-def _text(path: Path) -> str:
-    return path.read_text("utf-8", "replace")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fairgate.domain.wording import harmless
+from fairgate.io.regular import text_of
 
 _APPS, _PARTS = ("FastAPI", "Flask"), ("APIRouter", "Blueprint")
 _JOINED = {"include_router": "prefix", "register_blueprint": "url_prefix"}
@@ -57,7 +58,7 @@ def service_in(path: Path, folder: Path) -> dict[str, Any] | None:
     each part of `http` that needs the user.
     """
     try:
-        tree = ast.parse(path.read_text("utf-8", "replace"))
+        tree = ast.parse(text_of(path, "replace"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     source = _Source.of(tree)
