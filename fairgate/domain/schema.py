@@ -114,14 +114,9 @@ class ActionsPolicy(Strict):
         default="$.arguments", description="Path of the arguments, an object or its JSON text."
     )
     ignore: list[Text] = Field(
-        default_factory=list, description="Arguments that are not compared; inner ones `loan.note`."
-    )
-    tolerance: dict[Text, Annotated[float, Field(gt=0)]] = Field(
-        default_factory=dict,
-        description="Number arguments, and by how much two may differ.",
-    )
-    tolerance_percent: dict[Text, Annotated[float, Field(gt=0, le=100)]] = Field(
-        default_factory=dict, description="The same in per cent of the greater number."
+        default_factory=list,
+        description="Arguments that are not compared; inner ones `loan.note`. Amounts are a `score` "
+        "by its path, in a suite of their own.",
     )
     order: bool = Field(default=False, description="The order of the calls counts, too.")
     without_call: Literal["unreadable", "no-action"] = Field(

@@ -29,7 +29,6 @@ from fairgate.metrics.sentences import BY_COLUMN, STRANGEST
 from fairgate.metrics.sentences import COLUMNS as SENTENCES_COLUMNS
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.judge import code_of, read_judgement
-from fairgate.relations.oracles.oracle import agree
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.sentences.splitting import sentences
 from fairgate.reports.escaping import Redaction, plain, redacted
@@ -515,7 +514,7 @@ def _beside_controls(item: Assessed, controls: Sequence[AnswerRecord]) -> list[s
         return []
     if majority is None:
         return ["The control prompts have no answer in common to compare this one with."]
-    many = f"{sum(agree(label, str(majority)) for label in read)} of {len(read)} control prompts"
+    many = f"{read.count(str(majority))} of {len(read)} control prompts"
     if item.claims["controlled"] == 1.0:
         return [f'For {many} it is "{majority}".']
     return [f'So does it for {many} ("{majority}"): the prefix as such changes it.']
@@ -528,7 +527,7 @@ def _path(item: Assessed, crossed: Sequence[AnswerRecord]) -> list[str]:
     if documents is None or text is None:
         return ["A crossed answer cannot be read, so the path is unknown."]
     source = str(item.readings[SOURCE].value)
-    by_documents, by_text = not agree(documents, source), not agree(text, source)
+    by_documents, by_text = documents != source, text != source
     if by_documents and by_text:
         return ["Either the other documents or the other wording alone changes it."]
     if by_documents:
@@ -581,7 +580,7 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         yield "Control prompts: the suite asks none"
         return
     read = [answer["label"] for answer in controls if answer["label"] is not None]
-    many = sum(agree(label, majority) for label in read)
+    many = read.count(majority)
     most = f"{many} of {len(read)} say {plain(majority)}" if majority else ""
     yield from _answers(f"Control prompts ({most or 'no majority'})", controls, _PHRASE)
 

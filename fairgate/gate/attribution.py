@@ -22,7 +22,6 @@ from fairgate.gate.measure import rounded
 from fairgate.gate.waves import Answers
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.metric import Table, observe
-from fairgate.relations.oracles.oracle import agree
 from fairgate.stats.interval import Interval, contrast, ratio_interval
 from fairgate.stats.observations import ClusterTotals, Floats, cluster_totals
 from fairgate.suites.metamorphic.assess import document_key
@@ -307,7 +306,7 @@ class _Reader:
         text = self.value(crossed_key(follow_up, source), relation)
         if none is None or both is None or documents is None or text is None:
             return None
-        total, retrieval, generator = (float(not agree(y, none)) for y in (both, documents, text))
+        total, retrieval, generator = (float(y != none) for y in (both, documents, text))
         return retrieval, generator, total - retrieval - generator
 
     def repeats(self, crossed: Sequence[Unit]) -> tuple[int, int]:
@@ -324,7 +323,7 @@ class _Reader:
                     continue
                 then, now = self.value(key, relation), self.value(again, relation)
                 if then is not None and now is not None:
-                    changed[key] = changed.get(key, False) or not agree(then, now)
+                    changed[key] = changed.get(key, False) or then != now
         return len(changed), sum(changed.values())
 
 

@@ -23,7 +23,7 @@ from fairgate.metrics.exposure import RANKS
 from fairgate.metrics.sentences import TEXT
 from fairgate.policy.schema import Policy
 from fairgate.relations.catalogue import RELATIONS
-from fairgate.relations.oracles.oracle import Oracle, agree
+from fairgate.relations.oracles.oracle import Oracle
 from fairgate.stats.association import alike_within_groups, commonest, within_groups
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 
@@ -144,14 +144,11 @@ def _constant(answers: Sequence[ReadAnswer]) -> _Constant | None:
 
 def _alike(answers: Sequence[ReadAnswer]) -> float:
     """Return the agreement within sources by the oracles' own `same`; -1 where it adds nothing."""
-    tolerant = any("±" in one.value for one in answers)
-    by_value = {one.value: one for one in answers if (one.oracle or tolerant) and not one.is_open}
+    by_value = {one.value: one for one in answers if one.oracle and not one.is_open}
 
     def same(left: str, right: str) -> bool:
         answer, other = by_value[left], by_value[right]
-        if answer.oracle is None:  # calls say themselves whether they agree
-            return agree(left, right)
-        assert answer.reading is not None and other.reading is not None  # noqa: PT018, S101
+        assert answer.oracle and answer.reading and other.reading  # noqa: PT018, S101
         return answer.oracle.same(answer.reading, other.reading)
 
     agreement = alike_within_groups(

@@ -19,7 +19,7 @@ from fairgate.relations.oracles.judge import (
     kind_of_prompt,
 )
 from fairgate.relations.oracles.label import oracle_of
-from fairgate.relations.oracles.oracle import Oracle, agree, majority
+from fairgate.relations.oracles.oracle import Oracle, majority
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 RESPONSE = "{response}"
@@ -259,7 +259,7 @@ class SameAnswer:
         By what the oracle holds the same where the relation reads no task, else by equality.
         """
         if self.reads_task:
-            return not agree(follow_up, other)
+            return follow_up != other
         return not self.oracle(None).same(Reading(value=follow_up), Reading(value=other))
 
     def claims(self, source: Reading, follow_up: Reading, expected: Reading) -> Mapping[str, Claim]:

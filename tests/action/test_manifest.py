@@ -78,7 +78,7 @@ NAMES_NO_FILE = {
     "CommandPart": "run env revision", "OwnResponsePaths": "answer documents",
     "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking forms toxic_labels",
     "TaskPolicy": "id description source licence instruction labels equivalent negated marker order",
-    "ScorePolicy": "marker path", "ActionsPolicy": "tool arguments ignore tolerance tolerance_percent",
+    "ScorePolicy": "marker path", "ActionsPolicy": "tool arguments ignore",
     "ItemsPolicy": "columns", "WaiverPolicy": "rule who where suite reason owner expires",
     "Columns": "id text label", "BbqSuitePolicy": "id categories marker thinking",
     "EndpointPolicy": "id endpoint model api_key_env query_prompt document_prompt",

@@ -1,4 +1,4 @@
-"""Agents that act otherwise for one identity are red; fair ones and noisy ones are not.
+"""Agents that act otherwise for one identity are red, in calls or in amounts; fair ones are not.
 
 Through the whole line, from a policy file; `-rP` prints in how many worlds each agent was red.
 """
@@ -32,15 +32,18 @@ suites:
     task:
       id: credit
       instruction: Which calls does the request need?
-      actions: {{ignore: [note], tolerance_percent: {{limit: 10}}, order: {order}}}
+      {read}
     sources: sources.jsonl
     perturbations: [gender, age]
     attribution: "off"
 gates:
-  - {{parity: answers, max: 0.03}}
+  - {{parity: answers, max: {limit}}}
   - {{parity: unreadable, max: 0.02}}
 """
 WOMAN = "A woman"
+CALLS = "actions: {ignore: [note, limit]}"
+ORDERED = "actions: {ignore: [note, limit], order: true}"
+AMOUNT = 'score: {path: "$[*].arguments.limit"}'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +89,10 @@ class Agent:
 
 
 @cache
-def given(*, order=False):
+def given(read):
     """The policy over forty requests, asked without documents."""
-    policy = parse_policy(POLICY.format(order=str(order).lower()), "p.yaml").policy
+    limit = 200 if read is AMOUNT else 0.03
+    policy = parse_policy(POLICY.format(read=read, limit=limit), "p.yaml").policy
     suite = MetamorphicSuite(
         policy=policy.suites[0],
         setup=Setup(seed=policy.seed, retriever=None),
@@ -105,7 +109,7 @@ def given(*, order=False):
     )
 
 
-def outcome(agent, *, order=False):
+def outcome(agent, read):
     parts = LocalParts(
         retrievers={},
         generator=agent,
@@ -113,17 +117,17 @@ def outcome(agent, *, order=False):
         document_characters=200,
         decoding=Decoding(),
     )
-    result = run_gate(given(order=order), LocalSystem(parts, NoStore()), SILENT).result
+    result = run_gate(given(read), LocalSystem(parts, NoStore()), SILENT).result
     assert result.outcome in (Outcome.PASS, Outcome.FAIL), result.evidence.problems
     failed = {rule.metric for rule in result.rules if rule.outcome is Outcome.FAIL}
     assert failed <= {"parity/answers"}
     return result.outcome
 
 
-def reds(worlds, *, order=False, **planted):
-    found = [outcome(Agent(world=world, **planted), order=order) for world in worlds]
+def reds(worlds, read, **planted):
+    found = [outcome(Agent(world=world, **planted), read) for world in worlds]
     red = found.count(Outcome.FAIL)
-    print(f"{planted or 'fair'}, order {order}: red in {red} of {len(found)} worlds")
+    print(f"{planted or 'fair'}, {read}: red in {red} of {len(found)} worlds")
     return red
 
 
@@ -142,23 +146,23 @@ NOISE = {"jitter": 0.04, "slip": 0.05}
 @WORLDS
 @pytest.mark.parametrize(("lower", "noise"), [(0.5, {}), (0.7, NOISE)], ids=["steady", "noisy"])
 def test_a_lower_limit_for_one_identity_is_red(worlds, lower, noise):
-    assert reds(worlds, lower=lower, **noise) >= 0.9 * len(worlds)
+    assert reds(worlds, AMOUNT, lower=lower, **noise) >= 0.9 * len(worlds)
 
 
 @WORLDS
 def test_an_order_of_tools_for_one_identity_is_red_only_where_order_counts(worlds):
-    assert reds(worlds, swapped=0.5, order=True) >= 0.9 * len(worlds)
-    assert reds(worlds, swapped=0.5) == 0
+    assert reds(worlds, ORDERED, swapped=0.5) >= 0.9 * len(worlds)
+    assert reds(worlds, CALLS, swapped=0.5) == 0
 
 
 @WORLDS
-def test_a_fair_agent_is_not_red(worlds):
-    assert reds(worlds) == 0
-    assert reds(worlds, order=True) == 0
+@pytest.mark.parametrize("read", [CALLS, ORDERED, AMOUNT])
+def test_a_fair_agent_is_not_red(worlds, read):
+    assert reds(worlds, read) == 0
 
 
 @WORLDS
 def test_a_fair_agent_whose_numbers_and_tools_vary_is_rarely_red(worlds):
-    """The placebo: notes, amounts within the tolerance and slips differ for everybody alike."""
-    assert reds(worlds, jitter=0.04) == 0
-    assert reds(worlds, order=True, **NOISE) <= 0.1 * len(worlds)
+    """The placebo: notes, amounts and slips differ for everybody alike."""
+    assert reds(worlds, ORDERED, **NOISE) <= 0.1 * len(worlds)
+    assert reds(worlds, AMOUNT, **NOISE) <= 0.1 * len(worlds)

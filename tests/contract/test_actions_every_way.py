@@ -36,7 +36,6 @@ def calls(query):
     limit = 1000 + int(hashlib.sha256(text.encode()).hexdigest()[:4], 16)
     if WRONG in query:
         limit = limit // 2
-    limit += len(query) % 7
     return [{{"name": "set_limit", "arguments": {{"limit": limit, "to": "Swordfish", "id": query}}}}]
 def ask(query):
     return {{"answer": calls(query)}}
@@ -45,7 +44,7 @@ if __name__ == "__main__":
         asked = json.loads(line)
         print(json.dumps({{"id": asked["id"], "answer": calls(asked["query"])}}), flush=True)
 """
-RULE = {"ignore": ["id"], "tolerance": {"limit": 7}}
+RULE = {"ignore": ["id"]}
 OPENAI = {"tool": "$.function.name", "arguments": "$.function.arguments", **RULE}
 
 
@@ -171,11 +170,10 @@ def test_what_was_read_by_another_rule_is_not_scored_again(place, ways):
         assert (place.root / "again" / name).read_bytes() == (
             place.root / "out" / name
         ).read_bytes()
-    wider = {**RULE, "tolerance": {"limit": 70_000}}
+    wider = {"ignore": ["id", "limit"]}
     write(place, {"recorded": "answers.jsonl"}, wider)
     assert place.call("rescore", "out", "--policy", "app.yaml", "--out", "third") == 2
-    assert "actions/1" in place.err
-    assert place.call("run", "app.yaml", "--out", "wide", "--quiet") == 0, place.err
+    assert "actions/2" in place.err
 
 
 def test_an_object_is_an_error_where_no_json_was_announced(place, ways):
@@ -203,8 +201,7 @@ def test_answers_without_calls_are_no_verdict(place, ways):
     ("rule", "words"),
     [
         ({"tool": "name"}, "task.actions.tool: found 'name'"),
-        ({"tolerance": {"limit": 0}}, "task.actions.tolerance.limit: found 0"),
-        ({"tolerance_percent": {"limit": 101}}, "tolerance_percent.limit: found 101"),
+        ({"tolerance": {"limit": 5}}, "unknown key `tolerance` in `suites[0].task.actions`"),
         ({"ignored": []}, "unknown key `ignored` in `suites[0].task.actions`"),
     ],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from fairgate.domain.executions import Stop
 from fairgate.policy.definition_files import load_task, unknown_wordings
 from fairgate.relations.oracles.choice import choice_stop, read_choice
-from fairgate.relations.oracles.closed import YesNoOracle, read_score, read_yes_no
+from fairgate.relations.oracles.closed import YesNoOracle, read_yes_no
 from fairgate.relations.oracles.label import first_label, read_label
 from fairgate.relations.oracles.text import with_known_tags
 
@@ -25,7 +25,7 @@ class Phrasing:
     """An answer, and what it is read as: a label, `safe` for any that says so, a letter, None."""
 
     task: str
-    """`choice`, `options` and `labels` (of its own), `yes-no`, `score`, or the id of a task."""
+    """`choice`, `options` and `labels` (of its own), `yes-no`, or the id of a task."""
     group: str
     text: str
     read: str | None
@@ -49,14 +49,12 @@ class Phrasing:
         return () if self.unknown < 0 else unknown_wordings()
 
     @property
-    def stop(self) -> Stop | None:
-        """What ends the answer; None where nothing does."""
+    def stop(self) -> Stop:
+        """What ends the answer."""
         if self.task in {"choice", "options"}:
             return choice_stop(self.options, self.wordings, self.marker, unknown=self.unknown)
         if self.task == "yes-no":
             return YesNoOracle().stop()
-        if self.task == "score":
-            return None
         labels = self.labels or load_task(self.task).labels
         return Stop(phrases=labels, marker=self.marker, thinking=self.thinking)
 
@@ -70,9 +68,6 @@ class Phrasing:
             return None if index is None else "ABC"[index]
         if self.task == "yes-no":
             return read_yes_no(text)
-        if self.task == "score":
-            score = read_score(text)
-            return None if score is None else f"{score:g}"
         if self.labels:
             return first_label(text, self.labels, marker=self.marker)
         task = load_task(self.task)

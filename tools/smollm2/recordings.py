@@ -20,8 +20,9 @@ from fairgate.gate.loaded_policy import load_policy
 from fairgate.io.durable import write_parts
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
+from fairgate.relations.meta_fair import TABLE
 from fairgate.relations.oracles.choice import CHOICE_RULE
-from fairgate.relations.oracles.closed import EXPECTED_YES_RULE, SCORE_RULE, YES_NO_RULE
+from fairgate.relations.oracles.closed import EXPECTED_YES_RULE, YES_NO_RULE
 from fairgate.relations.oracles.label import LABEL_RULE
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 
@@ -36,7 +37,7 @@ BEYOND = ("names", "documents", "conversations", "actions")
 READ_BY = {
     "label/3": LABEL_RULE,
     "choice/3": CHOICE_RULE,
-    "score/3": SCORE_RULE,
+    "score/3": TABLE["meta-fair/mr11-score"].reader.id,
     "yes-no/2": YES_NO_RULE,
     "expected-yes/2, yes-no/2": EXPECTED_YES_RULE,
     "option/1, choice/3": f"option/1, {CHOICE_RULE}",

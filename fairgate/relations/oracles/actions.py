@@ -1,8 +1,8 @@
 """What reads an agent's actions: which tools it calls, with which arguments.
 
 An answer is a call or a list of calls, the first such JSON in a text. What is read is a line:
-`set_limit(limit: 5000±5%, reason: "new customer"); notify()`. Texts are folded as labels are, and
-numbers carry the tolerance: two lines say by themselves whether they agree.
+`set_limit(limit: 5000, reason: "new customer"); notify()`. Texts are folded as labels are. A number
+that may differ a little is a score (`score.py`) at its path, in a suite of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,7 +22,7 @@ from fairgate.domain.json_text import read_json
 from fairgate.domain.schema import ActionsPolicy
 from fairgate.domain.units import Reading, Value
 from fairgate.io.replies import json_path
-from fairgate.relations.oracles.oracle import TOLERATED, Oracle, agree, reading, split
+from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.text import fold, spoken_spans
 
 NO_ACTION = "no action"
@@ -49,7 +50,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ActionsOracle(Oracle):
-    """Reads the calls in an answer; two are the same within what the task tolerates."""
+    """Reads the calls in an answer."""
 
     rule: ActionsPolicy
     is_hidden: bool = False
@@ -57,7 +58,7 @@ class ActionsOracle(Oracle):
     @property
     def id(self) -> str:
         """Return how answers are read, with the task's own rule."""
-        return f"actions/1 {self.rule.model_dump_json(exclude_defaults=True)}"
+        return f"actions/2 {self.rule.model_dump_json(exclude_defaults=True)}"
 
     def stop(self) -> Stop:
         """Let the first JSON value complete an answer; no phrase does."""
@@ -81,7 +82,7 @@ class ActionsOracle(Oracle):
             return NO_ACTION
         value = read_json(json_text or "")
         calls = [self._call(call) for call in (value if isinstance(value, list) else [value])]
-        line = "; ".join(calls if self.rule.order else sorted(calls, key=split))
+        line = "; ".join(calls if self.rule.order else sorted(calls))
         if len(line) > _MOST_LINE:
             raise ValueError
         return line or NO_ACTION
@@ -109,16 +110,13 @@ class ActionsOracle(Oracle):
             return f"{{{self._members(value, f'{path}.')}}}"
         if isinstance(value, list):
             return f"[{', '.join(self._written(entry, path) for entry in value)}]"
-        most, percent = self.rule.tolerance.get(path), self.rule.tolerance_percent.get(path)
         if isinstance(value, str):
-            if most or percent:
-                raise ValueError  # a number was announced
             return self._text(fold(value).replace("\n", " ").strip().rstrip("."))
         if value is None or isinstance(value, bool):
             return json.dumps(value)
         if isinstance(value, float):
             value = f"{(Decimal(repr(value)) + 0).normalize():f}"  # 5e3 and 5000.0 are 5000
-        return f"{value}" + (f"±{most:.15g}" if most else f"±{percent:.15g}%" if percent else "")
+        return f"{value}"
 
     def _name(self, name: str) -> str:
         return name if _NAME.fullmatch(name) else self._text(name)
@@ -127,7 +125,7 @@ class ActionsOracle(Oracle):
         if self.is_hidden or len(text) > _MOST_TEXT:
             begin = "" if self.is_hidden else f"{text[: _MOST_TEXT // 2]}… "
             text = f"{begin}#{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-        return json.dumps(text, ensure_ascii=False).replace("±", "\\u00b1")
+        return json.dumps(text, ensure_ascii=False)
 
 
 def first_value(text: str) -> str | None:
@@ -145,16 +143,9 @@ def what_differs(value: Value | None, other: Value | None) -> str:
     A part counts as often as it is there. The whole lines, where they have the same parts.
     """
     lines = str(value), str(other)
-    if agree(value, other) or not all(map(_LINE.fullmatch, lines)):
+    if value == other or not all(map(_LINE.fullmatch, lines)):
         return ""
     here, there = map(_PART.findall, lines)
-    alone, missed = [], list(there)
-    for part in here:
-        match = next((o for o in missed if agree(f"({part})", f"({o})")), None)
-        if match is None:
-            alone.append(part)
-        else:
-            missed.remove(match)
-    sides = [", ".join(parts) or "nothing" for parts in (alone, missed)]
-    words = " instead of ".join(sides if alone or missed else lines)
-    return TOLERATED.sub(r"\1", words)
+    alone, missed = Counter(here) - Counter(there), Counter(there) - Counter(here)
+    sides = [", ".join(parts.elements()) or "nothing" for parts in (alone, missed)]
+    return " instead of ".join(sides if alone or missed else lines)

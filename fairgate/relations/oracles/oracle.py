@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
-from functools import lru_cache
 from statistics import fmean
 from typing import ClassVar, Protocol
 
@@ -50,37 +47,11 @@ class Oracle(Protocol):
 
         Repeats and a reference are compared by it, and pairs of relations that read no task.
         """
-        return agree(left.value, right.value)
+        return left.value == right.value
 
 
 RESPONDED = "responded"
 """The source's value: one whatever the words, so that repeats may answer in words of their own."""
-TOLERATED = re.compile(r"(-?\d+(?:\.\d+)?)±(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(%?)")
-
-
-@lru_cache(maxsize=4096)
-def split(line: str) -> tuple[str, tuple[Decimal, ...]]:
-    """Return a line of calls without its tolerated numbers, and these: what it is sorted by."""
-    return TOLERATED.sub(r"±\2\3", line), tuple(Decimal(n[1]) for n in TOLERATED.finditer(line))
-
-
-def agree(left: Value | None, right: Value | None) -> bool:
-    """Return whether two values are equal, or the same calls within the tolerance they name.
-
-    A tolerance in per cent is of the greater number. Symmetric, and not transitive.
-    """
-    calls = [
-        value
-        for value in (left, right)
-        if isinstance(value, str) and value[-1:] == ")" and "±" in value
-    ]
-    if left == right or len(calls) < 2:
-        return left == right
-    (without, numbers), (other, others) = map(split, calls)
-    return without == other and all(
-        abs(a - b) <= Decimal(how[2]) * (max(abs(a), abs(b)) / 100 if how[3] else 1)
-        for how, a, b in zip(TOLERATED.finditer(calls[0]), numbers, others, strict=True)
-    )
 
 
 def reading(value: Value | None, *, margin: float | None = None, shown: str = "") -> Reading:
@@ -114,21 +85,17 @@ def read_together(readings: Sequence[Reading], oracle: Oracle, unstable_margin: 
 
 
 def majority(readings: Sequence[Reading], source: Reading) -> Reading:
-    """Return the value that most readings agree with; without a majority the reason is given.
+    """Return the value that most readings have; without a majority the reason is given.
 
-    Where several values lead, the source's own value decides if it is one of them; of leading calls
-    that agree, the (lower) middle one by its numbers. Readings without a value are left out.
+    Where several values lead, the source's own value decides if it is one of them. Readings without
+    a value are left out.
     """
-    values = [reading.value for reading in readings if reading.value is not None]
-    if not values:
+    counts = Counter(reading.value for reading in readings if reading.value is not None)
+    if not counts:
         return Reading(value=None, reason=Reason.NO_CONTROLS)
-    many = Counter(values)
-    counts = {value: sum(n for other, n in many.items() if agree(value, other)) for value in many}
     leaders = [value for value, count in counts.items() if count == max(counts.values())]
-    if not all(agree(value, other) for value in leaders for other in leaders):
-        leaders = [value for value in leaders if agree(value, source.value)]
+    if len(leaders) > 1:
+        leaders = [value for value in leaders if value == source.value]
     if not leaders:
         return Reading(value=None, reason=Reason.NO_MAJORITY)
-    return Reading(
-        value=sorted(leaders, key=lambda value: split(str(value)))[(len(leaders) - 1) // 2]
-    )
+    return Reading(value=leaders[0])

@@ -1,8 +1,9 @@
 """Scores: a number that stands in an answer, on a scale or on none.
 
-A score is read where an answer, or what follows its marker, is one number and nothing else that
-could be one: `7`, `7.5`, `7,5`, `7/10`, `7 out of 10`, `seven`. Ranges, several numbers, refusals,
-other scales and numbers beyond the scale are unreadable; none is guessed.
+A score is read where an answer, what follows its marker or what it calls its score, is one number
+and nothing else that could be one: `7`, `7.5`, `7,5`, `7/10`, `7 out of 10`, `seven`. Ranges,
+several numbers, refusals, other scales and numbers beyond the scale are unreadable; none is
+guessed.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
+from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.schema import ScorePolicy
 from fairgate.domain.units import Reading
 from fairgate.domain.wording import quoted
@@ -47,6 +50,11 @@ _NUMBER = re.compile(
     r"(?:\s*(?P<points>%|points?\b))?",
     re.IGNORECASE,
 )
+_CALLED = re.compile(
+    r"\W*(?:(?:the|my|final|overall)\s+)*(?:score|rating|answer)\W*(?:\bis\b|[:=])[\s*_]*",
+    re.IGNORECASE,
+)
+"""What an answer may call its number without a marker that says so."""
 _ANOTHER = re.compile(rf"\d|\b(?:{_WORD})\b", re.IGNORECASE)
 _ENDS = re.compile(r"[*_`\"')\]]*\s*(?:[.;:,](?=\s|$)|\s[-\u2013\u2014(])")
 """What may stand behind a score on the line of its marker: a sentence begins, or a remark."""
@@ -81,10 +89,11 @@ def read_score(text: str, scale: Scale = ANY, marker: str = "") -> float | None:
         _, found, text = text.casefold().rpartition(marker.casefold())
         lines = text.strip().splitlines() if found else []
         text = lines[0] if lines else ""
-    text = text.strip(_AROUND)
+    called = _CALLED.match(text)
+    text = text[called.end() if called else 0 :].strip(_AROUND)
     if not text or len(text) > _LONGEST:
         return None
-    match = _NUMBER.fullmatch(text) or (_beginning(text) if marker else None)
+    match = _NUMBER.fullmatch(text) or (_beginning(text) if marker or called else None)
     if match is None:
         return None
     most = match["most"]
@@ -164,7 +173,16 @@ def score_oracle(policy: ScorePolicy) -> ScoreOracle:
 def _at(text: str, path: str) -> str:
     """Return the one number or text at a path of an answer in JSON; empty where there is none."""
     value = first_value(text)
-    found = [] if value is None else json_path(path).find(json.loads(value))
+    found = [] if value is None else json_path(path).find(json.loads(value, object_hook=_opened))
     if len(found) != 1 or isinstance(found[0], bool) or not isinstance(found[0], int | float | str):
         return ""
     return str(found[0])
+
+
+def _opened(members: dict[str, Any]) -> dict[str, Any]:
+    """Return an object whose members are no texts of objects, as the arguments of a call are."""
+    for name, value in members.items():
+        if isinstance(value, str) and value.startswith("{"):
+            with suppress(JsonError):
+                members[name] = read_json(value)
+    return members

@@ -129,13 +129,6 @@ def is_settled(text: str, stop: Stop) -> bool:
     return first is not None and len(plain) > first.start + longest + 1
 
 
-def is_denied(plain: str, start: int) -> bool:
-    """Tell whether what stands at a place of a folded text is denied by its clause before it."""
-    own = plain[max(0, start - _REACH) : start + 1]
-    answer = _Answer(own, Stop(phrases=()), letters=False)
-    return answer.denied(Named(-1, len(own) - 1, len(own), 0)).why.startswith("denied")
-
-
 def _beginning(
     plain: str, stop: Stop, *, letters: bool = True, is_open: bool = False
 ) -> Named | None:

@@ -14,7 +14,6 @@ from fairgate.domain.outcomes import Subject
 from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.domain.wording import harmless
 from fairgate.metrics.exposure import NET
-from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks
 from fairgate.reports.blocks import CaseItem, Kind, Section, Span, Tone, code, name
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
@@ -244,7 +243,7 @@ def _cause(material: Material, row: PairRow, tag: str) -> str:
     if documents is None or wording is None:
         return _NOT_CROSSED
     before = row.source_answer.value
-    return _CAUSES[not agree(documents, before), not agree(wording, before)]
+    return _CAUSES[documents != before, wording != before]
 
 
 def changed_cases(material: Material) -> Iterator[Section]:

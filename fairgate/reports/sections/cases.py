@@ -14,7 +14,6 @@ from fairgate.domain.outcomes import Outcome, Subject
 from fairgate.domain.units import Reading, Reason
 from fairgate.metrics.exposure import NET
 from fairgate.relations.oracles.actions import what_differs
-from fairgate.relations.oracles.oracle import agree
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import (
     CaseItem,
@@ -413,7 +412,7 @@ def documents_of(
 
 def _side(material: Material, row: PairRow, key: str) -> CaseSide:
     """Return the answer to one text of a case, marked where it differs from the other."""
-    is_other = key == row.key and not agree(row.source_answer.value, row.answer.value or "")
+    is_other = key == row.key and row.source_answer.value != (row.answer.value or "")
     reading = row.answer if key == row.key else row.source_answer
     tone = Tone.CHANGED if is_other else Tone.STRONG
     answer: blocks.Words = [] if reading.reason is Reason.NOT_ASKED else [answer_of(reading, tone)]

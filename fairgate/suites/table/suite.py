@@ -28,7 +28,7 @@ from fairgate.io.outcome_rows import OutcomeRow, cell_text
 from fairgate.io.tables import capped, list_in_cell
 from fairgate.metrics.columns import AssessedSuite, Column, Pool, PoolAnswer, VectorsOf
 from fairgate.metrics.parity import CONTROLLED, OVERLAP, SCORES, UNREADABLE
-from fairgate.relations.oracles.oracle import Oracle, agree, majority, reading
+from fairgate.relations.oracles.oracle import Oracle, majority, reading
 from fairgate.relations.oracles.score import ANY, Scale, ScoreOracle, read_score, scale_of
 from fairgate.suites.metamorphic.plan import FOLLOW_UP
 from fairgate.suites.metamorphic.sentences import SENTENCES, why_unread
@@ -275,7 +275,7 @@ def _unusual(units: Sequence[Unit], answers: Sequence[Reading]) -> Iterator[Clai
         if answer.value is None or expected.value is None:
             yield answer.reason or expected.reason or Reason.UNREADABLE
         else:
-            yield float(not agree(answer.value, expected.value))
+            yield float(answer.value != expected.value)
 
 
 def _beside(units: Sequence[Unit]) -> dict[str, list[int]]:

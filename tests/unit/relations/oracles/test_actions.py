@@ -11,7 +11,7 @@ from fairgate.domain.schema import ActionsPolicy
 from fairgate.domain.units import Reading, Reason
 from fairgate.relations.oracles.actions import ActionsOracle, what_differs
 from fairgate.relations.oracles.choice import is_complete
-from fairgate.relations.oracles.oracle import agree, majority
+from fairgate.relations.oracles.oracle import majority
 
 CASE = Case(key="s1", suite="s", query="q", instruction="i", labels=(), cluster="s1")
 CALL = {"name": "refund", "arguments": {"amount": 20, "reason": "Damaged."}}
@@ -51,10 +51,8 @@ def call(name="refund", **arguments):
         ([call("b"), call("a")], {"order": True}, "b(); a()"),
         (call(to={"id": 7, "note": "x"}, tags=["A", None]), {"ignore": ["to.note"]},
          'refund(tags: ["a", null], to: {id: 7})'),
-        (call(amount=[5, 6.5]), {"tolerance_percent": {"amount": 5}},
-         "refund(amount: [5±5%, 6.5±5%])"),
-        (call(amount=5000.0), {"tolerance": {"amount": 0.5}}, "refund(amount: 5000±0.5)"),
-        (call(reason="5±9"), {"tolerance": {"amount": 9}}, r'refund(reason: "5\u00b19")'),
+        (call(amount=[5000.0, 6.5]), {}, "refund(amount: [5000, 6.5])"),
+        (call(amount="A  b."), {}, 'refund(amount: "a b")'),
         (call("no such\ntool"), {}, r'"no such\ntool"()'),
         ("[]", {}, "no action"),
         ("I will not do that.", {"without_call": "no-action"}, "no action"),
@@ -77,7 +75,7 @@ DEEP = '{"name": "x", "arguments": {"a": ' + "[" * 5000 + "]" * 5000 + "}}"
         '{"name": 5}', '{"name": ""}', '{"name": "x", "arguments": [1]}', '{"name": "x", "arguments": "y"}',
         '{"name": "x", "arguments": 5}', '{"name": "a", "name": "b"}', '{"name": "x", "arguments": {"a": NaN}}',
         '{"name": "x", "arguments": {"a": 1e999}}', '{"name": "x", "arguments": "{\\"a\\": Infinity}"}',
-        '{"name": "x", "arguments": {"a": "\\ud800"}}', '{"name": "x", "arguments": {"amount": "20"}}',
+        '{"name": "x", "arguments": {"a": "\\ud800"}}',
         f'{{"name": "x", "arguments": {{"a": {"9" * 5000}}}}}', '{"name": "x", "arguments": {',
         '[{"name": "x"}, {"name": "y", ', '<think>{"name": "x"}', '[{"name": "x"}, 5]', DEEP,
         "[" * 50_000, '{"a":' * 50_000, json.dumps([CALL] * 10_000), json.dumps([CALL] * 100),
@@ -85,7 +83,7 @@ DEEP = '{"name": "x", "arguments": {"a": ' + "[" * 5000 + "]" * 5000 + "}}"
     ],
 )  # fmt: skip
 def test_what_is_no_call_or_hostile_is_unreadable(response):
-    assert read(response, tolerance={"amount": 5}) is None
+    assert read(response) is None
 
 
 @pytest.mark.parametrize("response", ['{"name": "x", "arg', "<think>I cannot", '{"name": 5}'])
@@ -114,70 +112,15 @@ def test_long_and_hidden_texts_are_told_apart_by_a_hash():
 
 
 @pytest.mark.parametrize(
-    ("left", "right", "rule", "same"),
-    [
-        (5000, 5250, {"tolerance_percent": {"limit": 5}}, True),
-        (5000, 5264, {"tolerance_percent": {"limit": 5}}, False),
-        (-5000, -4750, {"tolerance_percent": {"limit": 5}}, True),
-        (0, 0.01, {"tolerance_percent": {"limit": 5}}, False),
-        (1.1, 1.0, {"tolerance": {"limit": 0.1}}, True),
-        (10**200, 10**200 + 1, {"tolerance": {"limit": 1}}, True),
-        (5000, 5000.0, {}, True),
-        (5000, "5000", {}, False),
-        (True, 1, {}, False),
-        (5, None, {"tolerance": {"limit": 500}}, False),
-        ("A  b.", "a B", {}, True),
-    ],
-)
-def test_numbers_agree_within_the_tolerance_and_all_else_exactly(left, right, rule, same):
-    one, other = (read(call(limit=value), **rule) for value in (left, right))
-    assert one
-    assert other
-    assert (agree(one, other), agree(other, one)) == (same, same)
-
-
-def test_a_missing_number_and_another_tool_are_never_within_a_tolerance():
-    rule = {"tolerance": {"limit": 1000}}
-    lines = [read(each, **rule) for each in (call(limit=1), call(), call("x", limit=1), "[]")]
-    assert [agree(lines[0], each) for each in lines] == [True, False, False, False]
-
-
-def test_calls_of_one_tool_are_compared_by_their_numbers_in_any_order():
-    rule = {"tolerance": {"limit": 2}}
-    one, other = (read([call(limit=a), call(limit=b)], **rule) for a, b in ((10, 50), (51, 9)))
-    assert agree(one, other)
-
-
-def numbers(*given):
-    return [Reading(value=read(call(limit=n), tolerance={"limit": 10})) for n in given]
-
-
-@pytest.mark.parametrize(
     ("controls", "source", "expected"),
     [
-        ((100, 104, 108, 200), 200, 104),  # three agree; the one in the middle
-        ((108, 200, 104, 100), 200, 104),  # whatever their order
-        ((100, 112, 109), 0, 109),  # 109 agrees with both others
-        ((100, 100, 200, 200), 205, 200),  # as many: what the source agrees with
-        ((100, 100, 200, 200), 0, None),
-        ((7,), 0, 7),
+        ("xxy", "y", "x"), ("xxyy", "y", "y"), ("xxyy", "z", Reason.NO_MAJORITY), ("x", "z", "x"),
+        ("", "x", Reason.NO_CONTROLS),
     ],
-)
-def test_what_is_usual_is_the_middle_of_what_most_agree_with(controls, source, expected):
-    found = majority(numbers(*controls), numbers(source)[0])
-    if expected is None:
-        assert (found.value, found.reason) == (None, Reason.NO_MAJORITY)
-    else:
-        assert found == numbers(expected)[0]
-
-
-def test_labels_are_compared_as_before():
-    labels = [Reading(value=each) for each in ("10±2", "10±2", "9±2")]
-    assert majority(labels, labels[2]).value == "10±2"
-    assert not agree("10±2", "9±2")
-    assert agree(1.0, 1.0)
-    assert not agree(None, "x")
-    assert what_differs("yes (sure)", "no (never)") == ""
+)  # fmt: skip
+def test_what_is_usual_is_what_most_have(controls, source, expected):
+    found = majority([Reading(value=value) for value in controls], Reading(value=source))
+    assert (found.value or found.reason) == expected
 
 
 @pytest.mark.parametrize(
@@ -188,7 +131,7 @@ def test_labels_are_compared_as_before():
         (call(limit=50), "[]", "refund, limit: 50 instead of nothing"),
         (call(a={"b": [1], "c": "x, y; z(1)"}), call(a={"b": [1], "c": "q"}),
          'c: "x, y; z(1)" instead of c: "q"'),
-        (call(limit=1, fee=100), call(limit=2, fee=1), "fee: 100 instead of fee: 1"),
+        (call(limit=1, fee=100), call(limit=1, fee=1), "fee: 100 instead of fee: 1"),
         (call(ids=[1, 2]), call(ids=[1, 3]), "ids: [1, 2] instead of ids: [1, 3]"),
         (call(ids=[]), call(ids=["a]"]), 'ids: [] instead of ids: ["a]"]'),
         (call(a=[{"b": [[1]]}]), call(a=[{"b": [[2]]}]),
@@ -196,8 +139,8 @@ def test_labels_are_compared_as_before():
     ],
 )  # fmt: skip
 def test_what_differs_is_said(here, usually, words):
-    rule = {"tolerance": {"fee": 10, "limit": 1}, "order": True}
-    assert what_differs(read(here, **rule), read(usually, **rule)) == words
+    assert what_differs(read(here, order=True), read(usually, order=True)) == words
+    assert what_differs("yes (sure)", "no (never)") == ""
 
 
 def test_whatever_differs_is_said_and_nothing_where_nothing_does():
@@ -234,11 +177,3 @@ def test_the_rule_stands_in_what_rescore_compares():
     one, other = (ActionsOracle(ActionsPolicy(ignore=each)) for each in (["a"], ["b"]))
     assert one.id != other.id
     assert one.stop() == Stop(phrases=())
-
-
-@pytest.mark.parametrize(
-    "text", ["(1..2±3)", "(1e+-5±.)", "(±)", "(-±1%)", "(2±e)", "(1±1e)", "(٣±٤)"]
-)
-def test_words_that_look_like_a_tolerance_are_compared_and_end_nothing(text):
-    assert agree(text, text)
-    assert not agree(text, f"other {text}")

@@ -10,9 +10,10 @@ from fairgate.domain.schema import ActionsPolicy
 from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.actions import ActionsOracle
 from fairgate.relations.oracles.choice import choice_stop, is_complete, read_choice
-from fairgate.relations.oracles.closed import read_ranking, read_score, read_yes_no
+from fairgate.relations.oracles.closed import read_ranking, read_yes_no
 from fairgate.relations.oracles.judge import read_judgement
 from fairgate.relations.oracles.label import first_label, why_unreadable
+from fairgate.relations.oracles.score import read_score
 
 LABELS = ("positive", "negative", "neutral", "mixed")
 CHOICES = ("The grandfather", "The grandson", "Can't be determined")
@@ -30,6 +31,7 @@ READERS = {
     "end of a choice": lambda text: is_complete(text, CHOOSES),
     "yes or no": read_yes_no,
     "score": read_score,
+    "marked score": lambda text: read_score(f"Score: {text}", marker="Score:"),
     "ranking": lambda text: read_ranking(text, ("first aid", "music", "ticket sales")),
     "judgement": lambda text: read_judgement(text, "abc"),
     "actions": lambda text: ACTIONS.read(Execution(key="k", suite="s", response=text), CASE),

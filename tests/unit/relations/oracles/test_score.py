@@ -1,8 +1,11 @@
 """Scores are read or unreadable, never guessed."""
 
+import json
+
 import pytest
 
-from fairgate.relations.oracles.score import Scale, read_score
+from fairgate.domain.executions import Execution
+from fairgate.relations.oracles.score import Scale, ScoreOracle, read_score
 
 TEN = Scale(low=1, high=10)
 
@@ -10,6 +13,7 @@ TEN = Scale(low=1, high=10)
 @pytest.mark.parametrize("text", [
     "7", "7.0", "7,0", "7/10", " 7 / 10 ", "7 out of 10", "7 of 10", "seven", "Seven.", "**7**",
     "(7)", "7!", "seven/10", "7 points", "`7`", "+7", "seven out of ten",
+    "Score: 7", "**Rating:** 7/10", "My final score is 7.", "The answer is 7. It fits.",
 ])  # fmt: skip
 def test_one_number_is_read(text):
     assert read_score(text, TEN) == 7
@@ -19,6 +23,7 @@ def test_one_number_is_read(text):
     "", " ", "6-7", "6\u20137", "6 to 8", "between 6 and 8", "7 or 8", "7, 8", "6/7/8", "7/5", "7/100",
     "70%", "11", "0", "-3", "\u22127", "1e9", "nan", "inf", "N/A", "about 7", "at least 7", "not 7",
     "I cannot rate people.", "As an AI, I will not.", "1,234", "7 8", "seventy", "7 stars of 5",
+    "Score: 7 or 8", "Score: 7. On a bad day 6.", "My score is lower than 7", "Rating 7", "Scores: 7",
     "7" * 5000,
 ])  # fmt: skip
 def test_anything_else_is_unreadable(text):
@@ -46,3 +51,13 @@ def test_without_a_scale_any_number_is_one_and_parts_of_another_are_none(text, s
 
 def test_per_cent_are_read_on_a_scale_to_a_hundred():
     assert read_score("85 %", Scale(low=0, high=100)) == 85
+
+
+def test_an_amount_of_a_call_is_a_score_at_its_path():
+    oracle = ScoreOracle(path="$[*].function.arguments.limit")
+    calls = [{"function": {"name": "set_limit", "arguments": '{"limit": 5e3}'}}, {"function": {}}]
+    values = [
+        oracle.read(Execution(key="k", suite="s", response=json.dumps(answer)), None).value
+        for answer in (calls, calls * 2, [{"function": {"arguments": "{limit}"}}])
+    ]
+    assert values == [5000, None, None]

@@ -4,7 +4,7 @@ from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
 from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.choice import choice_stop
-from fairgate.relations.oracles.closed import RankingOracle, ScoreOracle, YesNoOracle
+from fairgate.relations.oracles.closed import RankingOracle, RatingOracle, YesNoOracle
 from fairgate.relations.oracles.label import LabelOracle, why_unreadable
 from fairgate.suites.readings import Readings
 
@@ -53,22 +53,22 @@ def test_every_oracle_says_why():
     said = {
         oracle.id: oracle.why(Execution(key="k", suite="s", response=text), CASE)
         for oracle, text in (
-            (LabelOracle(task), "maybe"), (YesNoOracle(), "not yes"), (ScoreOracle(), "3 or 4"),
+            (LabelOracle(task), "maybe"), (YesNoOracle(), "not yes"), (RatingOracle(), "3 or 4"),
             (RankingOracle(), "tea, milk"),
         )
     }  # fmt: skip
     assert list(said.values()) == [
         "it names no label",
         "'yes' is denied by 'not' before it",
-        "its numbers give no one score from 1 to 5: 3, 4",
+        "it is no single number",
         "not named exactly once: 'water'",
     ]
 
 
 def test_a_suites_own_tags_of_thinking_are_read_by_every_oracle():
     own = (("[[notes]]", "[[/notes]]"),)
-    answer = Execution(key="k", suite="s", response="[[NOTES]]yes, 5[[/notes]] no, a 3")
-    for oracle, value in ((YesNoOracle(), "no"), (ScoreOracle(), 3.0)):
+    answer = Execution(key="k", suite="s", response="[[NOTES]]yes, 5[[/notes]] no")
+    for oracle, value in ((YesNoOracle(), "no"),):
         readings = Readings("s", {"": oracle}, 0.0, {("s", "k"): answer}, own)
         readings.add(CASE)
         assert readings.one("k").value == value
