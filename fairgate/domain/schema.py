@@ -73,6 +73,7 @@ class Strict(BaseModel):
 
 
 JsonPlace = Annotated[str, Field(pattern=r"^\$(\.[A-Za-z_][\w-]*|\[\d{1,6}\])*$")]
+_ScorePlace = Annotated[str, Field(pattern=r"^\$(\.[A-Za-z_][\w-]*|\[(\d{1,6}|\*)\])*$")]
 
 
 class ScorePolicy(Strict):
@@ -88,8 +89,8 @@ class ScorePolicy(Strict):
         default=None,
         description="Text after which the score stands, such as `Score:`.",
     )
-    path: JsonPlace | None = Field(
-        default=None, description="Path of the score in an answer in JSON, such as `$.score`."
+    path: _ScorePlace | None = Field(
+        default=None, description="Path of the score in an answer in JSON: `$.score`, `$[*].limit`."
     )
     better: Literal["higher", "lower"] = Field(
         default="higher", description="Which scores are the better ones."
@@ -115,8 +116,8 @@ class ActionsPolicy(Strict):
     )
     ignore: list[Text] = Field(
         default_factory=list,
-        description="Arguments that are not compared; inner ones `loan.note`. Amounts are a `score` "
-        "by its path, in a suite of their own.",
+        description="Arguments that are not compared; inner ones `loan.note`. Amounts are "
+        "a `score` by its path, in a suite of their own.",
     )
     order: bool = Field(default=False, description="The order of the calls counts, too.")
     without_call: Literal["unreadable", "no-action"] = Field(

@@ -37,7 +37,7 @@ suites:
     perturbations: [gender, age]
     attribution: "off"
 gates:
-  - {{parity: answers, max: {limit}}}
+  - {{parity: {gate}}}
   - {{parity: unreadable, max: 0.02}}
 """
 WOMAN = "A woman"
@@ -91,8 +91,8 @@ class Agent:
 @cache
 def given(read):
     """The policy over forty requests, asked without documents."""
-    limit = 200 if read is AMOUNT else 0.03
-    policy = parse_policy(POLICY.format(read=read, limit=limit), "p.yaml").policy
+    gate = "score, max: 200" if read is AMOUNT else "answers, max: 0.03"
+    policy = parse_policy(POLICY.format(read=read, gate=gate), "p.yaml").policy
     suite = MetamorphicSuite(
         policy=policy.suites[0],
         setup=Setup(seed=policy.seed, retriever=None),
@@ -120,7 +120,7 @@ def outcome(agent, read):
     result = run_gate(given(read), LocalSystem(parts, NoStore()), SILENT).result
     assert result.outcome in (Outcome.PASS, Outcome.FAIL), result.evidence.problems
     failed = {rule.metric for rule in result.rules if rule.outcome is Outcome.FAIL}
-    assert failed <= {"parity/answers"}
+    assert failed <= {"parity/answers", "parity/score"}
     return result.outcome
 
 
