@@ -189,12 +189,19 @@ def test_action_page(check_golden):
     check_golden(REFERENCE / "action.md", "".join(parts))
 
 
-def test_the_readmes_pictures_are_of_these_reports():
+def test_the_readmes_comment_is_the_golden_one():
+    comment = (pictures.REPORT.parent / "comment.md").read_text("utf-8").splitlines()
+    quoted = re.findall(r"^> (.+)$", TEXTS[ROOT / "README.md"], re.MULTILINE)
+    assert quoted
+    assert not {*quoted} - {*comment}
+
+
+def test_the_readmes_pictures_are_of_this_report():
     known = json.loads((pictures.PICTURES / "drawn.json").read_text("utf-8"))
-    assert known == pictures.drawn(), "draw them again: `make docs`, with Chromium and cmark-gfm"
+    assert known == pictures.drawn(), "draw it again: `make docs`, with Chromium"
     named = set(re.findall(r"docs/pictures/[a-z-]+\.png", TEXTS[ROOT / "README.md"]))
     assert named == {f"docs/pictures/{path.name}" for path in pictures.PICTURES.glob("*.png")}
-    assert len(named) == 4
+    assert len(named) == 2
 
 
 def test_the_skill_sheet_for_agents_is_short_and_true():
