@@ -1,5 +1,6 @@
 """Lengths and frequencies of the shipped control prompts and identities."""
 
+from functools import cache
 from pathlib import Path
 
 from tokenizers import Tokenizer
@@ -10,19 +11,25 @@ SETS = ("race", "gender", "orientation", "age")
 EMBEDDER = Path(__file__).parents[2] / "fairgate/data/models/minilm/tokenizer.json"
 
 
+@cache
+def tokenizer():
+    """Return the embedder's tokenizer, whose vocabulary is sorted by frequency."""
+    found = Tokenizer.from_file(str(EMBEDDER))
+    found.no_padding()
+    return found
+
+
 def ranks(phrases, head):
     """Where a phrase's rarest word stands in the embedder's vocabulary, most frequent first.
 
     The words of BERT's vocabulary are sorted by how often Wikipedia and books have them; a word
     that is not in it counts as its rarest part. Articles and the head do not count.
     """
-    tokenizer = Tokenizer.from_file(str(EMBEDDER))
-    tokenizer.no_padding()
     found = []
     for phrase in phrases:
         words = phrase.split(" ", 1)[1]
         words = words.removesuffix(f" {head}")
-        found.append(max(tokenizer.encode(words, add_special_tokens=False).ids))
+        found.append(max(tokenizer().encode(words, add_special_tokens=False).ids))
     return found
 
 

@@ -296,7 +296,7 @@ def fair(name: str, kind: str, number: int, questions: int = 40) -> Verdict:
 
 
 def main() -> None:
-    """Print the tables of `docs/explanation/sentences.md`."""
+    """Print the tables of `docs/validation/sentences.md`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=20)
     parser.add_argument(
