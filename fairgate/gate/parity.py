@@ -813,7 +813,7 @@ def _outcome(
         ]
     # Where prompts of a source never differ, any difference would have been named.
     missed = parity.reach.get(Level.IDENTITY) if q.varies or not parity.sources else 0.0
-    if q.outcome.id == SCORE and (reason := _out_of_sight(q, parity)):
+    if q.outcome.id == SCORE and (reason := _out_of_sight(q, parity, rule.limit)):
         return Outcome.NOT_EVALUATED, [reason]
     must_see = rule.gate.must_see
     if must_see is not None and rule.against is Against.CONTROL:
@@ -859,19 +859,25 @@ def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts")
     )
 
 
-def _out_of_sight(q: Question, parity: ParityResult) -> str:
-    """Return why no difference of scores could be seen: one slip can be larger than all others."""
+def _out_of_sight(q: Question, parity: ParityResult, limit: float) -> str:
+    """Return why no difference of scores could be seen, or none would be beyond the limit.
+
+    One slip can be larger than all others; so the range of nine of ten scores counts.
+    """
     column = parity.reach_column
-    if column not in q.now or not parity.reach:
+    if column not in q.now or not q.varies:
         return ""
     low, high = np.nanquantile(q.now[column], [0.05, 0.95])
-    missed = max(parity.reach.values())
-    if not 0 < high - low < missed:
-        return ""
-    return (
-        f"a difference of {missed:.3g} would have been missed, and nine of ten scores lie within "
-        f"{high - low:.3g}: some are far from all others; look for slips, or give more sources"
-    )
+    within = f"nine of ten scores lie within {high - low:.3g}"
+    missed = max(parity.reach.values(), default=0.0)
+    if 0 < high - low < missed:
+        return (
+            f"a difference of {missed:.3g} would have been missed, and {within}: some are far from "
+            "all others; look for slips, or give more sources"
+        )
+    if limit >= (high - low or np.nanmax(q.now[column]) - np.nanmin(q.now[column])):
+        return f"a limit of {limit:.3g} cannot fail: {within}; lower it"
+    return ""
 
 
 def _undiluted(

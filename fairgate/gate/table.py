@@ -16,7 +16,7 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.parity import SCORE
 from fairgate.domain.ports import SILENT, Embedder
-from fairgate.domain.wording import quoted
+from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import References, must_match
 from fairgate.gate.composition import FinishedRun
@@ -24,6 +24,7 @@ from fairgate.gate.gate import GateInput, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, joined
 from fairgate.gate.run_folder import TABLE
 from fairgate.io.outcome_rows import OutcomeTable, cell_text
+from fairgate.policy.definition_files import named_controls
 from fairgate.policy.parse import ParsedPolicy
 from fairgate.policy.schema import ALL, AnyGate, ParityPolicy, Policy
 from fairgate.policy.yaml_text import YamlDocument
@@ -82,12 +83,25 @@ def judged_table(
             f"{table.place}: the outcome is answers in sentences, which an embedder reads; judge "
             "them with `fairgate table FILE`"
         )
+    for read in filter(None, (table, baseline)):
+        _refuse_named_controls(read)
     references = References()
     if baseline is not None:
         before = _judged(baseline, gate, kind, scale, References(), resources).run
         accepted = baseline_of(before, reason=f"table {baseline.place}", date="")
         references = References(baseline=accepted, baseline_path=baseline.place)
     return _judged(table, gate, kind, scale, references, resources)
+
+
+def _refuse_named_controls(table: OutcomeTable) -> None:
+    """Raise UsageError where control prompts are identities, beside which nothing would be seen."""
+    names = [row.who or row.category for row in table.rows if row.is_control]
+    others = {row.category for row in table.rows if not row.is_control}
+    if faults := named_controls([*table.controls, *names], filter(None, others)):
+        raise UsageError(
+            f"{table.place}: control prompts must name nobody: {first_few(faults)}; name the rows "
+            "that name nobody, or leave `control` out: identities are then compared with each other"
+        )
 
 
 def _judged(
@@ -154,9 +168,9 @@ def _embedder(policy: Policy, resources: Resources | None) -> Embedder:
 
 def _gates(kind: OutcomeKind, limit: float | None) -> list[AnyGate]:
     """Return the question about the outcome with its limit, and all others by theirs."""
-    if limit is not None and kind is not OutcomeKind.SCORE and not 0 <= limit <= 1:
+    if limit is not None and kind is not OutcomeKind.SCORE and not 0 <= limit < 1:
         raise UsageError(
-            f"the limit is {limit:g}; of {kind}s it is a share of the answers, from 0 to 1: for "
+            f"the limit is {limit:g}; of {kind}s it is a share of the answers, below 1: for "
             f"{limit:g} points write {limit / 100:g}"
         )
     gates: list[AnyGate] = [ParityPolicy(parity=ALL)]

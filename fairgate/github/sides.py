@@ -14,7 +14,7 @@ from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.io.named_files import existing
 from fairgate.io.regular import content_of
 
-_AT_ONCE = 8
+_AT_ONCE, _MOST = 8, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +76,9 @@ def own_control_phrases(side: Side, before: Side | None = None) -> list[str]:
         then = set(known.own_control_phrases) if known is not None else set()
         phrases = [phrase for phrase in suite.own_control_phrases if phrase not in then]
         # In pieces: where there is little room, each sentence is cut at its own end.
-        for start in range(0, len(phrases), _AT_ONCE):
+        for start in range(0, min(len(phrases), _MOST), _AT_ONCE):
             some = ", ".join(quoted(each) for each in phrases[start : start + _AT_ONCE])
-            counted = f"{start + 1} to {min(start + _AT_ONCE, len(phrases))} of {len(phrases)}"
+            counted = f"{start + 1} to {min(start + _AT_ONCE, len(phrases))} of {len(phrases):,}"
             sentences.append(
                 f"Suite {quoted(name)} calls phrases of its own neutral, which must name nobody "
                 f"({counted}): {some}."

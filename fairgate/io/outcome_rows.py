@@ -87,6 +87,8 @@ class OutcomeTable:
     outcome: str
     """What the outcome is called."""
     rows: Sequence[OutcomeRow]
+    controls: Sequence[str] = ()
+    """Values that were said to be control prompts."""
     notices: Sequence[str] = field(default=())
 
     def by(self) -> dict[str, list[OutcomeRow]]:
@@ -118,6 +120,7 @@ def outcome_table(
         place=place,
         outcome=chosen.outcome_name,
         rows=read,
+        controls=chosen.controls,
         notices=[*chosen.told(read), *_told(read, chosen)],
     )
 

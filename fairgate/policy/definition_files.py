@@ -72,6 +72,7 @@ _TERM = re.compile(r"[^\W_](?:[^/#@\"\s]| (?! )){0,63}(?<! )")
 Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
 """A classifier as a policy names it, and the labels that it may give, to what classifies."""
 _WORDINGS = "unknown_wordings"
+_COUNTED = re.compile(r"(?<=[^\W\d])\d+\b")
 _SHOWN = 3
 _OF_ANYBODY = frozenset({
     "a", "an", "the", "person", "people", "individual", "somebody", "someone", "who", "is", "with",
@@ -679,6 +680,22 @@ def refuse_named_controls(sources: Iterable[Source]) -> None:
             f"written so that nobody can tell: {'; '.join(faults[:_SHOWN])}{more}; take such texts "
             "out, or give them a category"
         )
+
+
+def named_controls(names: Iterable[str], categories: Iterable[str]) -> list[str]:
+    """Return which names of a table's control prompts name somebody, or hide it, with reasons.
+
+    Underscores part words, and numbers at their end count them: `phrase_12`. A name may not be that
+    of an attribute, or of one of the table's own `categories`.
+    """
+    attributes = {whose.partition("/")[0] for whose in _identities().values()}
+    known = _Known.of((), [*sorted(attributes), *categories])
+    faults = []
+    for name in dict.fromkeys(names):
+        plain = _COUNTED.sub("", name.replace("_", " "))
+        if why := known.named(plain) or odd_letters(plain):
+            faults.append(f"{quoted(name)} {why}")
+    return faults
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 Many letters look like others: `Muslim` with a Cyrillic letter, in small capitals or with a digit is
 no word of any list, and a reader sees none of it. So letters that are variants of others count as
 these, and what has no such reading is refused. Source: Unicode Technical Standard 39, section 5.2
-(one script for a text, the East Asian ones together).
+(one script for a text, the East Asian ones together and with Latin ones).
 """
 
 from __future__ import annotations
@@ -20,6 +20,13 @@ _OF_ALPHABETS = str.maketrans({
 })  # fmt: skip
 """Letters of European alphabets that are no variant of another one by Unicode, in lower case."""
 _NUMBER = re.compile(r"\d+(?:st|nd|rd|th|s)?|[^\W\d]+")
+_EAST_ASIAN = (
+    "[\u1100-\u11ff\u3005-\u3007\u3040-\u318f\u31a0-\u31ff\u3400-\u9fff\uac00-\ud7ff\uf900-\ufaff]"
+)
+_AMONG_LATIN = re.compile(
+    rf"(?<=[A-Za-z]){_EAST_ASIAN}(?!{_EAST_ASIAN})|(?<!{_EAST_ASIAN}){_EAST_ASIAN}(?=[A-Za-z])"
+)
+"""A single sign beside Latin letters, which may stand for one of them."""
 _MARKS = frozenset(" '’-\u2010\u2011–,.")
 _JOINING = "\u200c\u200d"
 """Invisible, and part of how words of some languages are written, of none in Latin letters."""
@@ -50,11 +57,11 @@ def why_unclear(text: str) -> str:
 
 def odd_letters(text: str) -> str:
     """Say why the letters of a text cannot be compared; empty where they can."""
-    scripts = _scripts(text)
-    if len(scripts) > 1 and not scripts <= _TOGETHER:
+    scripts, composed = _scripts(text), unicodedata.normalize("NFKC", text)
+    if len(scripts) > 1 and (not scripts - {_LATIN} <= _TOGETHER or _AMONG_LATIN.search(composed)):
         return f"mixes letters of {' and '.join(sorted(script.capitalize() for script in scripts))}"
     if _LATIN in scripts:
-        plain = "".join(_plain(text)).translate(_OF_ALPHABETS)
+        plain = re.sub(_EAST_ASIAN, "", "".join(_plain(text)).translate(_OF_ALPHABETS))
         odd = next((letter for letter in plain if letter.isalpha() and not letter.isascii()), "")
         if odd:
             return f"has the letter {_named(odd)}, which is of no common alphabet"

@@ -12,8 +12,10 @@ import pytest
 
 import fairgate
 from fairgate.cli import main
+from fairgate.domain.errors import UsageError
 from fairgate.gate.table import TableGate, judged_table
 from fairgate.io.outcome_rows import OutcomeColumns, outcome_table, rows_of
+from fairgate.policy.definition_files import named_controls
 
 PEOPLE = [("gender", "women"), ("gender", "men"), ("age", "young"), ("age", "old")]
 PEOPLE += [("race", f"group {n}") for n in range(8)] + [
@@ -109,6 +111,64 @@ def test_the_limit_is_in_the_unit_of_the_score():
     rows = scored(effect=3)
     assert judged(rows, limit=2.0).exit_code == 1
     assert judged(rows, limit=5.0).exit_code == 0
+
+
+@pytest.mark.parametrize("limit", [50, 1e3, 1e308])
+def test_no_limit_is_green_that_nobody_could_exceed(limit):
+    assert judged(scored(effect=3), limit=limit).exit_code == 5
+    slip = [{**row, "score": 1e9 if row["source"] == "a0" else row["score"]} for row in scored()]
+    assert judged(slip, limit=limit).exit_code == 5
+
+
+SHARES = ["label", "text", "document"]
+
+
+@pytest.mark.parametrize("limit", [1, 1.5, 1e308])
+@pytest.mark.parametrize("kind", SHARES)
+def test_nor_is_one_of_shares(kind, limit):
+    cells = {"label": "yes", "document": '["d"]', "text": "Please bring the form. "}
+    rows = [
+        {**row, "score": cells[kind] * (1 + n % 30)} for n, row in enumerate(scored(sources=12))
+    ]
+    with pytest.raises(UsageError, match=r"below 1|embedder"):
+        judged(rows, limit=limit)
+
+
+NAMES_SOMEBODY = [
+    "women", "Women", "wo_men", "w0men", "wom\u0435n", "Black", "white_male_3", "Tyrone", "a gay person",
+    "muslims", "race", "gender",
+]  # fmt: skip
+NAMES_NOBODY = [
+    "control 3",
+    "ctrl07",
+    "phrase_12",
+    "p12",
+    "A tall person",
+    "no name",
+    "T\u30b7\u30e3\u30c4",
+    "",
+]
+
+
+@pytest.mark.parametrize("name", NAMES_SOMEBODY)
+def test_no_identity_is_a_control_prompt(table, tmp_path, name):
+    """However its rows are said to be: by a value, by a column, by what they are called."""
+    rows = [
+        {**row, "category": "x", "who": name} if row["category"] == "control" else row
+        for row in scored(sources=12, controls=1)
+    ]
+    rows.append({**rows[0], "category": "x"})
+    flagged = [{**row, "control": str(row["who"] == name).lower()} for row in rows]
+    for options in (["--control", name], ["--control", f"{name[:-1]}*"]):
+        code, said = table(write(tmp_path / "scores.csv", rows), *options)
+        assert code == 2, said
+        assert "must name nobody" in said
+    assert table(write(tmp_path / "scores.csv", flagged))[0] == 2
+
+
+@pytest.mark.parametrize("name", NAMES_NOBODY)
+def test_what_names_nobody_is_one(name):
+    assert named_controls([name], ["belief"]) == []
 
 
 def test_a_higher_score_may_be_the_worse_one():

@@ -59,6 +59,20 @@ def worse_for(column):
     return answer
 
 
+def test_whoever_reviews_reads_the_texts_that_are_called_neutral(letters):
+    """From what differs, however long what is before it; of the first few."""
+    long = "I write this letter since I like to. " * 9
+    rows = [
+        ("id", "text", SOUNDS, "control/a"),
+        ("l0", f"{long}Bye.", "x", f"{long}\u202eBo, ::error::"),
+    ]
+    space = letters(rows=rows)
+    space.run("check", "policy.yaml")
+    said = " ".join(space.said.split())
+    neutral = said.partition("called neutral by a file of your own: ")[2]
+    assert neutral.startswith(r"'…er since I like to. \u202eBo, : :error: :' "), neutral
+
+
 def test_texts_are_asked_as_they_stand(letters):
     rows = letters().respond(lambda row: fair(row["key"]))
     assert len(rows) == 60 * 17

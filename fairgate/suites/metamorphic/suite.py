@@ -15,7 +15,7 @@ from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import UNREPORTED, Claim, Reason, Unit
-from fairgate.domain.wording import listed, quoted
+from fairgate.domain.wording import first_few, listed, quoted
 from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.attack_success_rate import spelled_alike
@@ -61,6 +61,7 @@ from fairgate.suites.metamorphic.speakers import cautions
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, JudgeSetup, Setup, Suite
 
+_BEFORE_WHAT_DIFFERS = 20
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
     "system `labels: {file: …}`; metrics without labels are evaluated",
@@ -378,15 +379,20 @@ class MetamorphicSuite(Suite):
 
     @property
     def own_control_phrases(self) -> Sequence[str]:
-        """Those of a control set that is no embedded one."""
+        """Those of a control set that is no embedded one, and written texts: what differs first."""
         phrases = [
             term.noun_phrase
             for group in self.sets
             if group.control and group.is_own
             for term in group.terms
         ]
-        written = (pair for source in self.sources for pair in source.pairs if pair.is_control)
-        return [*phrases, *dict.fromkeys(pair.attribute for pair in written)]
+        written = (
+            _from_what_differs(pair.follow_up, source.text)
+            for source in self.sources
+            for pair in source.pairs
+            if pair.is_control
+        )
+        return [*phrases, *dict.fromkeys(written)]
 
     @cached_property
     def first_phrases(self) -> Mapping[tuple[str, str], str]:
@@ -550,7 +556,7 @@ class MetamorphicSuite(Suite):
             if terms.review:
                 yield f"    the words of {quoted(terms.id)}: {terms.review}"
         if own := self.own_control_phrases:
-            yield f"    called neutral by a file of your own: {', '.join(map(quoted, own))}"
+            yield f"    called neutral by a file of your own: {first_few([*map(quoted, own)])}"
         for group in self.task.equivalent if self.task else ():
             yield f"    counted as the same answer: {', '.join(group)}"
         if questions < len(plan.cases):
@@ -621,3 +627,11 @@ def _of_metrics(relation: str) -> Iterator[PoolColumns]:
     for metric in METRICS:
         if metric.pool_columns is not None and fnmatchcase(relation, metric.relation or "*"):
             yield metric.pool_columns
+
+
+def _from_what_differs(text: str, source: str) -> str:
+    """Return a text from shortly before where it leaves its source."""
+    pairs = enumerate(zip(text, source, strict=False))
+    same = next((n for n, (own, other) in pairs if own != other), min(len(text), len(source)))
+    start = max(0, same - _BEFORE_WHAT_DIFFERS)
+    return f"{'…' * bool(start)}{text[start:]}"

@@ -89,6 +89,7 @@ LOOKS = {
     "apart": "Mus lim", "spelled": "M u s l i m", "dots": "M.u.s.l.i.m", "a hyphen": "Mus-lim", "a dash": "Mus\u2013lim",
     "underscores": "M_u_s_l_i_m", "an apostrophe": "Mus'lim", "blanks": "Mus\u2009lim", "no break": "Mus\u2060lim", "middle dots": "Mus\u00b7lim",
     "ligature": "\ufb06ranger Muslim", "another l": "Mus\u04cfim", "katakana": "\u30causlim", "Hangul": "Mus\u3163im",
+    "Han": "Mus\u4e28im", "Han at its end": "Mus\u4e28", "hiragana": "Musl\u3044m",
 }  # fmt: skip
 
 
@@ -105,6 +106,7 @@ def test_nor_in_letters_that_look_like_it(tmp_path, way):
         "A reader with 3 pens", "A person on the 21st floor", "A neighbour's cousin, who is late.", "Eine große Person",
         "Une lectrice très fatiguée", "Ein Mensch mit Brille", "Zażółć, czytelnik", "Человек без лампы",
         "眼鏡をかけた読者", "키가 큰 사람", "一位高个子读者", "\u06a9\u062a\u0627\u0628\u200c\u062e\u0648\u0627\u0646", "A well-read person",
+        "Tシャツを着た人", "OLの友人", "YouTuberの読者", "Aさん",
     ],
 )  # fmt: skip
 def test_plain_words_of_any_language_may_be_called_neutral(tmp_path, phrase):
