@@ -20,9 +20,7 @@ DIFFERENTIAL := OMP_NUM_THREADS=1 PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n
 
 .PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench bench-growth release docs site kill-tables models clean
 
-demo: $(VENV)/demo.stamp  ## three gates on embedded data, then a change that the gate finds
-	$(BIN)/fairgate run policies/rag-social-bias.yaml --out .fairgate/demo-social-bias
-	$(BIN)/fairgate run policies/rag-people.yaml --out .fairgate/demo-people
+demo: $(VENV)/demo.stamp  ## the gate on embedded data, then a change that it finds
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
 	$(BIN)/python tools/demo_change.py
 
