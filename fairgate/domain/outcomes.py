@@ -155,26 +155,6 @@ class Degradation:
     flipped_pairs: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowerPace:
-    """That a system answers more slowly than it did; no verdict depends on it."""
-
-    seconds: float
-    """For an answer: the median of those that this run asked for."""
-    baseline_seconds: float
-    """The same of the baseline's own run, or of the first that was compared with it."""
-    answers: int
-
-    @property
-    def sentence(self) -> str:
-        """The sentence that reports print."""
-        return (
-            "The system answers more slowly than in the first run with this baseline: "
-            f"{self.seconds:.3g} s for an answer (the median of {self.answers:,}), "
-            f"{self.baseline_seconds:.3g} s then. No verdict depends on that."
-        )
-
-
 MEASURING = "measuring embedder"
 """Under which name a run keeps the embedder that only measures."""
 

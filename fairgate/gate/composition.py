@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fairgate import __version__
 from fairgate.domain.executions import Execution
-from fairgate.domain.outcomes import MEASURING, Evidence, Origin, Provenance, SlowerPace, short
+from fairgate.domain.outcomes import MEASURING, Evidence, Origin, Provenance, short
 from fairgate.domain.ports import OpenSystem, Progress, Runtime
 from fairgate.domain.schema import Role, named_in
 from fairgate.gate.baseline import (
@@ -34,7 +34,6 @@ from fairgate.gate.loaded_policy import (
 from fairgate.gate.manifest import contents
 from fairgate.gate.materials import SuiteRetrievers
 from fairgate.gate.origin import Counted
-from fairgate.gate.pace import slower_pace
 from fairgate.gate.rules import idle_notices, sampled_notices
 from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment, nothing_left_behind
@@ -105,12 +104,6 @@ class Composition:
         return self._resources.notices
 
     @property
-    def answer_seconds(self) -> list[float]:
-        """Return how long each answer took that was asked from outside, not from the store."""
-        meter = self._resources.meter
-        return [] if meter is None else list(meter.latencies)
-
-    @property
     def reported(self) -> tuple[int, float]:
         """Return the tokens and the money that answers so far have reported."""
         all_meters = (resources.meter for resources in (self._resources, *self._beside))
@@ -127,11 +120,9 @@ class Composition:
             with self.progress.part("ask, judge, decide"):
                 counted = Counted(self.progress)
                 judged = run_gate(gate_input, self.system, counted)
-                pace = slower_pace(gate_input, self.answer_seconds, lambda: self._resources.store)
                 return self.finished(
                     judged,
                     origin=self.origin(counted.answers, self.reused(counted)),
-                    pace=pace,
                     environment=self.environment,
                 )
 
@@ -140,7 +131,6 @@ class Composition:
         run: GateRun,
         *,
         origin: Origin | None,
-        pace: SlowerPace | None = None,
         environment: Mapping[str, str] | None = None,
         notice: str = "",
     ) -> FinishedRun:
@@ -170,7 +160,6 @@ class Composition:
             gate_input=gate_input,
             evidence=self._explained(run),
             origin=origin,
-            pace=pace,
         )
         return FinishedRun(
             loaded=self.loaded, run=replace(run, result=result), notices=self.notices

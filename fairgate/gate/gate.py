@@ -19,7 +19,6 @@ from fairgate.domain.outcomes import (
     Overlap,
     Provenance,
     RuleResult,
-    SlowerPace,
 )
 from fairgate.domain.parity import ParityResult
 from fairgate.domain.ports import Executed, Progress, Staged, SystemUnderTest
@@ -149,16 +148,13 @@ class GateResult:
     """What a reader must know of the answers."""
     origin: Origin | None = None
     """None where the system is not asked from outside."""
-    pace: SlowerPace | None = None
-    """None where answers took about as long as for the baseline, or that is not known."""
 
     @property
     def remarks(self) -> list[str]:
         """Return remarks that a reader needs beside the verdict."""
-        pace = [] if self.pace is None else [self.pace.sentence]
         origin = [] if self.origin is None else [self.origin.sentence]
         notices = [*self.gate_input.notices, *self.notices]
-        return [*notices, *self.gate_input.footnotes, *origin, *pace]
+        return [*notices, *self.gate_input.footnotes, *origin]
 
     @property
     def parity(self) -> list[ParityResult]:

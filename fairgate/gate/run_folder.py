@@ -14,7 +14,7 @@ from fairgate.domain.degrees import degrees_fields
 from fairgate.domain.errors import DataError, FairGateError, StoreError, UsageError
 from fairgate.domain.executions import CorpusDocument, Document, Execution, served_fields
 from fairgate.domain.json_text import flat
-from fairgate.domain.outcomes import Origin, SlowerPace
+from fairgate.domain.outcomes import Origin
 from fairgate.domain.ports import SILENT, BaseSystem, Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import NO_REFERENCES, References
@@ -22,7 +22,6 @@ from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.gate.origin import read_origin
-from fairgate.gate.pace import read_pace
 from fairgate.io.durable import PARTS, check_parts, write_lines, write_parts
 from fairgate.io.git import (
     is_tracked,
@@ -288,13 +287,13 @@ def replay(
                 f"{run}: suite {suite!r} was asked other questions than it asks now, so its "
                 "answers are to other texts: run the policy, or bring back the sources of then"
             )
-    under_test, pace, day = _recorded(run)
+    under_test, day = _recorded(run)
     composition = Composition(loaded, runtime, SILENT)
     gate_input = composition.gate_input(references_for(loaded, path), under_test)
     gate_input = replace(gate_input, day=gate_input.day or day)
     system = composition.replayed(recording)
     judged = run_gate(gate_input, system, SILENT)
-    finished = composition.finished(judged, origin=_origin(run), pace=pace)
+    finished = composition.finished(judged, origin=_origin(run))
     return replace(finished, vectors=system.vectors)
 
 
@@ -305,17 +304,16 @@ def _origin(run: Path) -> Origin | None:
     return None
 
 
-def _recorded(run: Path) -> tuple[dict[str, str], SlowerPace | None, str]:
-    """Return the system that gave the run's answers, its pace, and the day of its waivers."""
+def _recorded(run: Path) -> tuple[dict[str, str], str]:
+    """Return the system that gave the run's answers, and the day of its waivers."""
     record: dict[str, Any] = {}
     with contextlib.suppress(DataError):
         record = read_json_object(run / RECORD)
-    provenance, pace = record.get("provenance"), record.get("pace")
+    provenance = record.get("provenance")
     facts = provenance.get("under_test") if isinstance(provenance, dict) else None
     parts = facts if isinstance(facts, dict) else {}
     under_test = {str(name)[:200]: str(value)[:1000] for name, value in parts.items()}
-    slower = read_pace(pace) if isinstance(pace, dict) else None
-    return under_test, slower, str(record.get("day", ""))
+    return under_test, str(record.get("day", ""))
 
 
 def run_policy_path(run: Path) -> Path:

@@ -139,7 +139,6 @@ def run_record(result: GateResult) -> dict[str, object]:
             "environment": dict(provenance.environment),
         },
         **({} if result.origin is None else {"answers": _record(result.origin)}),
-        **({} if result.pace is None else {"pace": _record(result.pace)}),
         **({"day": gate_input.day} if gate_input.day else {}),
         "notices": result.remarks,
     }

@@ -9,7 +9,6 @@ and a request for vectors counts as a question.
 from __future__ import annotations
 
 import time
-from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
@@ -108,8 +107,6 @@ class Meter:
         self.requests = 0
         self.keeps = True
         """Whether answers are stored; not those of replicas, which are asked past the store."""
-        self.latencies = array("d")
-        """Seconds from handing out each question to its answer, in the order of the answers."""
         self.tokens = 0
         self.money = 0.0
         self._most_requests: int | None = None
@@ -159,10 +156,8 @@ class Meter:
         """
         allowed = _WhileItLasts(items, self)
         with closing(ask(allowed)) as coming:
-            for position, result in coming:
-                self.latencies.append(self.now() - allowed.began[position])
-                yield position, result
-        if left := len(items) - len(allowed.began):
+            yield from coming
+        if left := len(items) - allowed.handed_out:
             raise self._ended(
                 allowed.spent,
                 left,
@@ -199,12 +194,10 @@ class Meter:
         self.tokens += usage.tokens or 0
         self.money += money or 0.0
 
-    def hand_out(self, turns: int = 1) -> float:
-        """Count a question that is going to be asked, and each turn before it; return the time."""
-        now = self.now()
-        self._began = now if self._began is None else self._began
+    def hand_out(self, turns: int = 1) -> None:
+        """Count a question that is going to be asked, and each turn before it."""
+        self._began = self.now() if self._began is None else self._began
         self.requests += turns
-        return now
 
     @property
     def _seconds(self) -> float:
@@ -225,8 +218,7 @@ class _WhileItLasts(list[T]):
     def __init__(self, inner: Sequence[T], meter: Meter) -> None:
         super().__init__(inner)
         self._meter = meter
-        self.began: list[float] = []
-        """When each was handed out."""
+        self.handed_out = 0
         self.spent = ""
         """Which limit ended it."""
 
@@ -236,7 +228,8 @@ class _WhileItLasts(list[T]):
             if spent := self._meter.spent(turns):
                 self.spent = spent
                 return
-            self.began.append(self._meter.hand_out(turns))
+            self._meter.hand_out(turns)
+            self.handed_out += 1
             yield item
 
 

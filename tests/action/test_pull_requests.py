@@ -9,7 +9,6 @@ from action import payloads
 from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
 from action.repositories import LOOSE, POLICY, RULE, broken, fair, worse
 
-from fairgate.gate.composition import Composition
 from fairgate.github import run
 from fairgate.github.runner import read_inputs
 
@@ -22,20 +21,6 @@ def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
     assert job.hub.of(7) == []
     assert "::error" not in job.out
     assert "nobody is treated differently, nor worse than before" in job.summary
-
-
-def test_a_slower_system_is_green_and_the_summary_says_so(job, history, monkeypatch, tmp_path):
-    history.proposes()
-    notes = []
-    for seconds in (0.05, 0.05, 0.3):
-        monkeypatch.setattr(Composition, "answer_seconds", [seconds] * 40)
-        pull = job.pull_again if notes else job.pull
-        assert pull(history, FAIRGATE_CACHE_DIR=str(tmp_path / "kept")) == 0, job.err
-        note = "0.3 s for an answer (the median of 40), 0.05 s then"
-        files = [Path(job.outputs[name]) for name in ("report-md", "report-html", "report-json")]
-        notes.append([note in text for text in (job.summary, *(f.read_text() for f in files))])
-        assert job.outputs["outcome"] == "pass"
-    assert notes == [[False] * 4, [False] * 4, [True] * 4]
 
 
 def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history):
