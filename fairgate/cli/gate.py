@@ -117,19 +117,21 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
 
 @click.command(short_help="Validate a policy.")
 @click.argument("files", type=POLICY_FILE, nargs=-1, required=True, metavar="POLICY...")
+@click.option("--models", is_flag=True, help="Refuse a model that is to be fetched from the hub.")
 @json_option
 @place_options
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate each POLICY and show what would run and what it costs; loads no model.
 
     Finds everything that can be found without running: model folders, the corpus, and which
-    questions a recording answers, too.
+    questions a recording answers, too. Where `doctor` has asked the same `system`, each gate is
+    tried against what it saw.
     """
     from fairgate.gate.examine import examine
 
     runtime, checked = runtime_of(options), []
     for file in files:
-        loaded, notes = examine(file, runtime)
+        loaded, notes = examine(file, runtime, fetches=not options["models"])
         if options["shape"] == "json":
             checked.append(_record(loaded, runtime.today, notes))
         else:

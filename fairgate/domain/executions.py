@@ -150,6 +150,8 @@ class Served:
 
     model: str | None = None
     """The model that the reply names."""
+    fingerprint: str | None = None
+    """Of the server's weights and settings, as the reply names it (`system_fingerprint`)."""
     cache: str | None = None
     """The header by which it comes from a cache: `x-cache: hit`."""
     prompt_tokens: int | None = None
@@ -170,7 +172,8 @@ def served_from(value: object) -> Served | None:
     """Return the stored value; None where there is none. Raises ValueError for another form."""
     if value is None:
         return None
-    texts, numbers = ("model", "cache", "failure", "error"), ("prompt_tokens", "characters")
+    texts = ("model", "fingerprint", "cache", "failure", "error")
+    numbers = ("prompt_tokens", "characters")
     fields = value if isinstance(value, Mapping) else {"": None}
     if any(
         name not in (*texts, *numbers) or not isinstance(found, str if name in texts else int)

@@ -22,7 +22,17 @@ from fairgate.gate.attribution import most_pairs, most_questions
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
-from fairgate.gate.rules import about_documents
+from fairgate.gate.seen import (
+    ANSWERS,
+    BOTH,
+    DISTANCE,
+    LABELS,
+    NO_DOCUMENTS,
+    UNREAD,
+    YES,
+    keep,
+    without_value,
+)
 from fairgate.metrics.sentences import TEXT
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.sentences.facts import facts
@@ -42,11 +52,6 @@ from fairgate.terminal.options import (
     runtime_options,
 )
 
-_YES = "yes"
-_NONE = "no: the system tells no documents"
-_LABELS = "labels of documents (asr/retrieval)"
-_DISTANCE = "distance of documents (retrieval/mean-distance)"
-_BOTH = "both together (rrs)"
 _WORD = "marigold"
 _REMEMBER = (f"Please remember the word {_WORD}.", "Which word did I ask you to remember?")
 _SHOWN = 90
@@ -65,8 +70,8 @@ def doctor(policy: Path, **options: Any) -> int:
 
     Shows what came back and how it is read, what can be measured and why not the rest, how many
     questions a run asks and how long that takes. Where a suite holds conversations, one more
-    question tells whether the system knows the turn before. Nothing is stored and nothing is
-    judged. A model that runs here is asked 64 more, for its pace.
+    question tells whether the system knows the turn before. Nothing is judged; `check` tries the
+    gates against what was seen. A model that runs here is asked 64 more, for its pace.
     """
     runtime = runtime_of(options)
     tried = _try_out(load_policy(policy, runtime), runtime)
@@ -148,12 +153,16 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
         needed = f"{round(tokens * len(prompts)):,}"
         pace.append(f"By what these three report it costs about {needed} tokens{cost}.")
     measured = dict(_measured(can, [execution for _, execution, _ in tried]))
+    readings = [_read(loaded, case, execution) for case, execution, _ in tried if execution]
+    if readings and all(read == [Reason.UNREADABLE] for read in readings):
+        measured[ANSWERS] = UNREAD
+    keep(loaded.policy, measured, runtime)
     return _Tried(
         loaded=loaded,
         answers=tried,
         measured=measured,
         memory=memory,
-        notes=[*kind.notices(), *composition.notices, *_without_value(loaded, measured)],
+        notes=[*kind.notices(), *composition.notices, *without_value(loaded.policy, measured)],
         questions=len(prompts),
         characters=sum(map(len, prompts)),
         attribution=_most_for_attribution(loaded, can),
@@ -224,7 +233,7 @@ def _memory(plan: TestPlan, system: SystemUnderTest) -> list[str]:
     )
     response = system.execute([reminder], SILENT)[key].response or ""
     if _WORD in response.lower():
-        return [f"  earlier turns: {_YES}, it knows a word of the turn before"]
+        return [f"  earlier turns: {YES}, it knows a word of the turn before"]
     not_shown = (
         f"  earlier turns: not shown. Told {statement!r} and asked {question!r} it answers "
         f"{_short(response)!r}. If it forgets its session, whoever the user is changes nothing, "
@@ -331,38 +340,28 @@ def _measured(
     answered = [execution for execution in executions if execution is not None]
     documents = [document for execution in answered for document in execution.documents or ()]
     if not can.answers:
-        yield "answers", "no: nothing answers, documents alone are compared"
+        yield ANSWERS, "no: nothing answers, documents alone are compared"
     else:
-        yield "answers", _YES if answered else "no: there was no answer"
+        yield ANSWERS, YES if answered else "no: there was no answer"
     if documents or not any(execution.documents is not None for execution in answered):
-        labels = texts = _NONE
+        labels = texts = NO_DOCUMENTS
         if documents:
             labels = _has(documents, lambda document: document.label, "label")
             texts = _has(documents, lambda document: document.text, "text")
-        yield _LABELS, labels
-        yield _DISTANCE, texts
-        yield _BOTH, labels if labels != _YES else texts
+        yield LABELS, labels
+        yield DISTANCE, texts
+        yield BOTH, labels if labels != YES else texts
     else:
         yield "documents", "not known: none were found for these questions"
     crossed = can.takes_documents and can.gives_documents
     if can.answers:
-        yield "attribution", _YES if crossed else "no: the system is handed no documents"
-
-
-def _without_value(loaded: LoadedPolicy, measured: Mapping[str, str]) -> Iterator[str]:
-    """Yield the rules of a policy that what came back gives no value to."""
-    parts = {"asr/retrieval": _LABELS, "retrieval/mean-distance": _DISTANCE}
-    for name in about_documents(loaded.policy):
-        part = _BOTH if name.startswith("rrs/") else parts.get(name, "")
-        answer = measured.get(part, _NONE if _NONE in measured.values() else _YES)
-        if answer != _YES:
-            yield f"`{name}`: a run would have no verdict: {answer.removeprefix('no: ')}"
+        yield "attribution", YES if crossed else "no: the system is handed no documents"
 
 
 def _has(documents: Sequence[Document], part: Callable[[Document], str | None], name: str) -> str:
     lacking = sum(part(document) is None for document in documents)
     hint = "; `labels: {file: …}` can give them" if name == "label" else ""
-    return f"no: {lacking} of {len(documents)} documents have no {name}{hint}" if lacking else _YES
+    return f"no: {lacking} of {len(documents)} documents have no {name}{hint}" if lacking else YES
 
 
 def _short(text: str) -> str:

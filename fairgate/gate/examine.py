@@ -15,6 +15,7 @@ from fairgate.domain.wording import quoted
 from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.loaded_policy import LoadedPolicy, judge_notices, loaded_part, systems_of
 from fairgate.gate.materials import retriever_problems
+from fairgate.gate.seen import kept, without_value
 from fairgate.io.git import writable
 from fairgate.io.tables import damage_in
 from fairgate.policy.checks import missing_programs
@@ -46,12 +47,13 @@ def all_at_once(path: Path, runtime: Runtime, baseline: str | None) -> Iterator[
 
 
 def examine(
-    path: Path, runtime: Runtime, baseline: str | None = None
+    path: Path, runtime: Runtime, baseline: str | None = None, *, fetches: bool = True
 ) -> tuple[LoadedPolicy, list[str]]:
     """Load a policy and do all that a run does before it asks, as far as no model is needed.
 
     Returned are the policy and notes on what its files hold. Raises PolicyError with all problems,
-    in the run's words. `baseline` is the file that a run would name.
+    in the run's words. `baseline` is the file that a run would name; without `fetches` a model
+    that is not here is a problem, too.
     """
     parsed, loaded, problems = loaded_part(read_yaml_file(path), str(path), runtime)
     if parsed is None:
@@ -64,10 +66,11 @@ def examine(
         findings = list(part.examined(asked_plan, its_runtime))
         programs = missing_programs(part.model_dump(), its_runtime.under_test.root)
         lacking += [((name, *where), sentence) for where, sentence in programs]
-        lacking += [
-            ((name, *finding.place), finding.sentence) for finding in findings if finding.is_problem
-        ]
-        notes_on_files += [finding for finding in findings if not finding.is_problem]
+        for finding in findings:
+            if finding.is_problem or (finding.is_fetched and not fetches):
+                lacking.append(((name, *finding.place), finding.sentence))
+            else:
+                notes_on_files.append(finding)
     reported = {(known.path, known.line, known.column) for known in problems}
     later = [problem(parsed, place, sentence) for place, sentence in lacking]
     if policy.judge is not None:
@@ -92,6 +95,10 @@ def examine(
         raise PolicyError(list(dict.fromkeys(problems)))
     notes = [*(finding.sentence for finding in notes_on_files), *judge_notices(loaded)]
     notes += damage_notes(loaded.plan)
+    notes += (
+        f"as `fairgate doctor` saw it, {said}"
+        for said in without_value(policy, kept(policy, runtime))
+    )
     # Why a run would be refused on this machine, though the policy is valid.
     try:
         for _, part, _ in systems_of(parsed, runtime):

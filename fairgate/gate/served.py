@@ -38,6 +38,8 @@ def served_problems(executions: Executed, policy: Policy) -> list[str]:
 def served_warnings(executions: Executed, policy: Policy) -> Iterator[str]:
     """Yield what a reader must know first: who got no answer, and that other models answered."""
     yield from _failures(executions)
+    for part, answers in _by_part(executions).items():
+        yield from _changed(part, answers)
     asked = _asked_model(policy)
     answers = _by_part(executions).get("system", [])
     if not asked:
@@ -112,6 +114,21 @@ def _cached(part: str, answers: _Answers) -> Iterator[str]:
             f"(`{header}`, the first to {quoted(key)}), so they may have been made for another "
             "question, or by another version: no two questions of a run are the same; ask past the "
             "cache"
+        )
+
+
+def _changed(part: str, answers: _Answers) -> Iterator[str]:
+    """Yield that what computes the answers was exchanged: `system_fingerprint` names it."""
+    first: dict[str, str] = {}
+    for key, served in answers:
+        if served.fingerprint is not None:
+            first.setdefault(served.fingerprint, key)
+    if len(first) > 1:
+        named = first_few([f"{quoted(name)} (first {quoted(key)})" for name, key in first.items()])
+        yield (
+            f"the {part}'s replies name {len(first):,} system fingerprints: {named}; the model or "
+            "its settings changed during the run, so what differs between identities may differ "
+            "between these: run again, and see whether it stays"
         )
 
 

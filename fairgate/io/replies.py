@@ -153,21 +153,26 @@ def reply_of(value: Any, paths: ReplyPaths) -> Execution:
 def served_of(
     value: Any, headers: Mapping[str, str] | None = None, *, characters: int = 0
 ) -> Served | None:
-    """Return what a reply says of itself: its `model`, its `usage`, headers of a cache.
+    """Return what a reply says of itself: model, fingerprint, `usage`, headers of a cache.
 
     Gateways name the model that was asked for where another one has answered in its place: their
     header on it is a part of the name.
     """
-    model = value.get("model") if isinstance(value, Mapping) else None
-    named = model[:_MOST_NAME] if isinstance(model, str) and model.strip() else None
+    named, fingerprint = (_told_name(value, key) for key in ("model", "system_fingerprint"))
     if instead := fallback(headers or {}):
         named = f"{named or 'a model'} ({instead})"
     served = Served(
         model=None if named is None else harmless(named),
+        fingerprint=None if fingerprint is None else harmless(fingerprint),
         cache=cache_hit(headers or {}),
         prompt_tokens=usage_of(value).input,
     )
     return None if served == Served() else replace(served, characters=characters)
+
+
+def _told_name(value: Any, key: str) -> str | None:
+    name = value.get(key) if isinstance(value, Mapping) else None
+    return name[:_MOST_NAME] if isinstance(name, str) and name.strip() else None
 
 
 def without_secrets(reply: Execution, secrets: Sequence[str]) -> Execution:

@@ -272,7 +272,9 @@ def is_one_value(path: str) -> bool:
         return False
     with contextlib.suppress(JsonError):
         value = read_json(first, strict=False)
-        return isinstance(value, dict) and any(map(_is_list_of_objects, value.values()))
+        return isinstance(value, dict) and (
+            any(map(_is_list_of_objects, value.values())) or _rows_of_columns(value) is not None
+        )
     return False
 
 
@@ -288,7 +290,9 @@ def _objects_of(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         ) from error
     lines: Iterator[int] = count(1)  # within an object only the number of a row is known
     if isinstance(value, dict):
+        columnar = _rows_of_columns(value)
         lists = [inner for inner in value.values() if _is_list_of_objects(inner)]
+        lists = lists if columnar is None else [columnar]
         if len(lists) != 1:
             raise DataError(
                 f"{path}: is one object with {capped(list(value)[:8])}; expected an array of "
@@ -314,6 +318,29 @@ def _lines_of_entries(text: str) -> Iterator[int]:
         _, end = _SCANNER.raw_decode(text, begin.end())
         line += text.count("\n", begin.end(), end)
         at = end
+
+
+def _rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the rows of one object that holds columns; None where it holds something else.
+
+    Columns are lists of one length, objects with the same keys in one order (pandas' default), or
+    names in `columns` beside lists of cells in `data` (pandas' `split`, Hugging Face's viewer).
+    """
+    names, data = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(data, list):
+        is_table = all(isinstance(row, list) and len(row) == len(names) for row in data)
+        return [dict(zip(map(str, names), row, strict=True)) for row in data] if is_table else None
+    columns = list(value.values())
+    if columns and all(isinstance(column, dict) and column for column in columns):
+        if any(list(column) != list(columns[0]) for column in columns):
+            return None
+        columns = [list(column.values()) for column in columns]
+    is_table = bool(columns) and all(isinstance(column, list) and column for column in columns)
+    if not is_table or len({len(column) for column in columns}) > 1:
+        return None
+    if any(map(_is_list_of_objects, columns)):
+        return None
+    return [dict(zip(value, cells, strict=True)) for cells in zip(*columns, strict=True)]
 
 
 def _is_list_of_objects(value: object) -> bool:

@@ -275,7 +275,9 @@ class LocalPolicy(SystemKind):
         for path, model, wrong in models:
             if wrong:
                 yield Finding(place=path, sentence=wrong)
-            elif note := unfetched(model, runtime) or unproved_here(model, runtime):
+            elif note := unfetched(model, runtime):
+                yield Finding(place=path, sentence=note, is_problem=False, is_fetched=True)
+            elif note := unproved_here(model, runtime):
                 yield Finding(place=path, sentence=note, is_problem=False)
         if isinstance(retriever, RetrieverPolicy):
             if retriever.index == "bm25" and find_spec("bm25s") is None:

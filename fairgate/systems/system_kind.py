@@ -35,6 +35,8 @@ class Finding:
     sentence: str
     is_problem: bool = True
     """Whether a run would fail; else the sentence is told beside a valid policy."""
+    is_fetched: bool = False
+    """Whether it is about a model that a run would fetch."""
 
 
 class SystemKind(SystemModel, ABC):

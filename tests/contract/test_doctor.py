@@ -40,6 +40,21 @@ def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
     assert len(app.seen) == 3 + 138  # as many as it said, and nothing was stored
 
 
+@pytest.mark.parametrize(("response", "said"), [
+    ({}, "`asr/retrieval`: a run would have no verdict: the system tells no documents"),
+    ({"documents": "$.contexts[*]", "answer": "$.contexts[0].id"}, "none of the answers could be read"),
+    ({"documents": "$.contexts[*]"}, ""),
+])  # fmt: skip
+def test_check_tries_the_gates_against_what_was_seen(place, start, ask, response, said):
+    assert ask(http(start(), **response)) == 0, place.err
+    assert place.call("check", "app.yaml") == 0, place.err
+    assert said in place.out
+    assert ("as `fairgate doctor` saw it" in place.out) == bool(said)
+    place.policy(http(start(), **response))  # another address
+    assert place.call("check", "app.yaml") == 0
+    assert "`fairgate doctor` saw" not in place.out
+
+
 def test_a_policy_whose_sources_make_no_case_is_no_bug(place, start, ask):
     place.policy(http(start()), **{"perturbations: [race, gender]": "relations: [genfair/*]"})
     head = (place.root / "app.yaml").read_text().split("gates:")[0]

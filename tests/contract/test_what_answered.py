@@ -35,10 +35,10 @@ MISSES = [
 ]
 
 
-def said(prompt, *, headers=None, model="small", tokens=None):
+def said(prompt, *, headers=None, model="small", tokens=None, **more):
     choice = {"message": {"content": reply(prompt)["answer"]}, "finish_reason": "stop"}
     usage = {"prompt_tokens": tokens or len(prompt) // 4, "completion_tokens": 1}
-    return 200, {"choices": [choice], "model": model, "usage": usage}, headers or {}
+    return 200, {"choices": [choice], "model": model, "usage": usage, **more}, headers or {}
 
 
 @pytest.fixture
@@ -81,6 +81,19 @@ def test_another_model_than_was_asked_for_is_told(place, chat, gate):
     assert gate() == 0, place.err
     told = "the system's replies name the model 'cheap-7b', while the policy asks for 'small'"
     assert place.record()["notices"][0].startswith(told)
+
+
+@pytest.mark.parametrize("names", [["fp_1"], ["fp_1", "fp_2"], [None]])
+def test_a_model_that_is_exchanged_during_a_run_is_told(place, chat, gate, names):
+    def answer(prompt):
+        return said(prompt, system_fingerprint=names[-1] if "woman" in prompt else names[0])
+
+    chat.answer = answer
+    assert gate() == 0, place.err
+    told = [w for w in place.record()["notices"] if "system fingerprints" in w]
+    assert len(told) == (len(names) > 1)
+    assert not told or ("'fp_2' (first " in told[0] and "#gender/woman" in told[0])
+    assert ("system fingerprints" in place.out) == bool(told)
 
 
 def test_several_models_of_an_endpoint_have_no_verdict(place, chat, gate):

@@ -95,5 +95,11 @@ def test_a_model_that_is_not_here_is_a_note_of_check(call, tmp_path):
     code, told = call("check", "first.yaml")
     assert code == 0
     assert "'someone/small-model' is no folder here" in told
+    code, told = call("check", "first.yaml", "--models")
+    assert code == 2
+    assert "first.yaml:3:" in told
+    assert "'someone/small-model' is no folder here" in told
     (tmp_path / "first.yaml").write_text(POLICY)
-    assert "is no folder here" not in call("check", "first.yaml")[1]
+    code, told = call("check", "first.yaml", "--models")
+    assert code == 0
+    assert "is no folder here" not in told

@@ -1,11 +1,8 @@
-"""What the README tells a new user to do, done in an empty folder, word for word."""
+"""What the README says of installing, of targets and of the policy; its commands: `test_pages_commands.py`."""
 
-import json
 import os
 import re
-import shlex
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -14,8 +11,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 ADDRESS = "git+https://github.com/org/fairgate@COMMIT"
-INSTALLING = 3
-"""Lines of the block: an environment, its activation, the installation."""
 
 
 def block(kind, beginning):
@@ -45,27 +40,6 @@ def folder(tmp_path):
     empty.mkdir()
     assert shell("git init -q", empty).returncode == 0
     return empty
-
-
-def test_the_commands_give_a_verdict_in_an_empty_folder(folder, tmp_path):
-    """All but the installation, for which the `fairgate` of this checkout is on the path.
-
-    The starter's embedded system is a pass, before its first baseline.
-    """
-    program = tmp_path / "bin" / "fairgate"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fairgate "$@"\n')
-    program.chmod(0o755)
-    commands = COMMANDS.splitlines()[INSTALLING:]
-    assert all(line.startswith("fairgate ") for line in commands)
-    path = f"{program.parent}:{os.environ['PATH']}"
-    done = shell("\n".join(commands), folder, PATH=path, PYTHONPATH=str(ROOT))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "first look" in done.stdout
-    (record,) = folder.rglob("run.json")
-    rules = json.loads(record.read_text(encoding="utf-8"))["rules"]
-    assert rules
-    assert [rule["metric"] for rule in rules if rule["outcome"] == "fail"] == []
 
 
 @pytest.mark.slow

@@ -202,11 +202,19 @@ def test_wide_long_shuffled_and_json_say_the_same(table, tmp_path):
     }
     (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in long))
     several["lines"] = "lines.jsonl"
+    columns = {name: [row[name] for row in long] for name in long[0]}
+    for name, value in {
+        "list": columns,
+        "columns": {name: dict(enumerate(cells)) for name, cells in columns.items()},
+        "split": {"columns": [*columns], "data": [[*row.values()] for row in long]},
+    }.items():
+        several[name] = f"{name}.json"
+        (tmp_path / several[name]).write_text(json.dumps(value))
     named = {}
     for name, path in several.items():
         assert table(path, "--out", name)[0] == 1
         named[name] = json.loads((tmp_path / name / "run.json").read_text())["parity"][0]["named"]
-    assert named["long"] == named["shuffled"] == named["lines"]
+    assert all(each == named["long"] for each in named.values())
     path = write(tmp_path / "wide.csv", list(wide.values()))
     assert table(path, "--out", "wide", "--control", "placebo*")[0] == 1
     of_wide = json.loads((tmp_path / "wide" / "run.json").read_text())["parity"][0]["named"]
@@ -358,6 +366,7 @@ BAD = {
     ),
     "broken.jsonl": ('{"source": "a", "who": "b", "score": 1}\n{"source": \n', "broken.jsonl:2:"),
     "numbers.json": ("[1, 2, 3]", "numbers.json:1: [1, 2, 3]"),
+    "uneven.json": ('{"source": ["a", "b"], "who": ["x"], "score": [1, 2]}', "uneven.json:1: "),
     "text.jsonl": ('"text"\n', "text.jsonl:1: 'text'"),
     "nested.jsonl": ('{"source": {"a": 1}, "who": "x", "score": 1}\n', "nested.jsonl:1: column 'source'"),
     "mixed.jsonl": (
