@@ -27,7 +27,7 @@ NOT_HERE = {
     r"python3? -m venv|\. \.venv|.*pip install|pre-commit ": "installs from a package index",
     r"make |.*python tools/|.*-m calibration|export PYTHONPATH|fairgate run tools/": "works on a checkout",
     r".*fairgate export ": "needs torch: tests/differential",
-    r"export MODEL_URL|fairgate .*reviews": "needs a model's server: tests/systems/test_review_service.py",
+    r"export MODEL_URL|fairgate .*reviews(\.yaml$| --reason)": "needs a model's server: tests/systems/test_review_service.py",
     r".*--device cuda": "needs a GPU",
     r".*--ray-address": "needs a Ray cluster: tests/cluster",
     r"fairgate judge evaluate": "needs models that judge: test_judge.py",
@@ -35,7 +35,6 @@ NOT_HERE = {
     r"zcat scores.csv.gz": "needs published data: test_published_scores.py",
     r"fairgate .*(\b[A-Z]{2,}\b|[A-Z]\.jsonl)": "has places for a reader's own words",
     r"fairgate blame": "runs the gate many times: test_blame.py",
-    r"fairgate lint": "asks at a terminal whether marks are right: test_annotate.py",
     r"fairgate table (s\.csv|samples_|out\.jsonl)": "needs another tool's files: test_table.py",
 }
 """What a command begins with that is parsed and not run here, and why."""
@@ -65,7 +64,9 @@ def mistake(line):
                 context, [*context._protected_args, *context.args]
             )
         command.make_context(command.name, words, parent=context)
-    except (click.exceptions.Exit, click.BadParameter, click.BadOptionUsage):
+    except (
+        click.exceptions.Exit, click.exceptions.NoArgsIsHelpError, click.BadParameter, click.BadOptionUsage,
+    ):  # fmt: skip
         return ""
     except click.UsageError as error:
         return error.format_message()
@@ -95,11 +96,12 @@ def blocks(page, kind):
 def started(name, **more):
     """A repository with a starter of few terms, committed, and a first run in `out`."""
     return State(
-        f"fairgate init --yes --system command --terms age --limit 24 --name {name} && {COMMITTED} && "
+        f"{STARTER} {name} && {COMMITTED} && "
         f"fairgate run policies/{name}.yaml --out out", **more,
     )  # fmt: skip
 
 
+STARTER = "fairgate init --yes --system command --terms age --limit 24 --name"
 COMMITTED = "git add -A && git commit -qm gate && git push -q origin main"
 FEW = (
     "sed -i 's/limit: 25.*/limit: 12/; s/perturbations: .*/perturbations: [race]/' policies/*.yaml"
@@ -170,7 +172,11 @@ STATES = {
         f"cp -r {ROOT}/docs/examples/support-bot/. . && sed -i 's/\\[race, .*\\]/[age]\\n    limit: 24/' policies/support.yaml"
     ),
     "docs/how-to/baselines.md": started(
-        "mine", steps={"fairgate baseline diff": "cp baselines/mine.json old.json"}
+        "mine",
+        steps={
+            "fairgate baseline diff": "cp baselines/mine.json old.json",
+            "fairgate run policies/rag-sentiment.yaml": "sed 's/name: mine/name: rag-sentiment/' policies/mine.yaml > policies/rag-sentiment.yaml",
+        },
     ),
     "docs/how-to/generate-cases.md": State(
         files={
@@ -178,13 +184,12 @@ STATES = {
             "height.yaml": blocks("docs/how-to/generate-cases.md", "yaml")[2],
         }
     ),
-    "docs/how-to/own-model.md": State(
-        files={"data/articles.csv": "article_id,text,toxic\n1,Soup is good.,0\n2,Tea is bad.,1\n"}
-    ),
-    "docs/how-to/own-system.md": started(
-        "mine",
+    "docs/how-to/own-system.md": State(
+        files=BOT,
         steps={
-            "fairgate plan policies/mine.yaml --after": "mkdir -p .fairgate/runs && cp -r out .fairgate/runs/mine"
+            "fairgate doctor": 'sed -i "s/perturbations: .*/perturbations: [age]/; s/8000/$PORT/g" policies/*.yaml',
+            "fairgate plan policies/mine.yaml --output": f"{STARTER} mine",
+            "fairgate plan policies/mine.yaml --after": "fairgate run policies/mine.yaml --out .fairgate/runs/mine",
         },
     ),
     "docs/how-to/own-terms.md": State(
@@ -207,14 +212,8 @@ STATES = {
             "fairgate merge policies": "for n in 2 3 4; do fairgate run policies/rag-fairness.yaml --shard $n/4 --out parts/$n; done",
         },
     ),
-    "docs/how-to/support-bot.md": State(
-        files=BOT,
-        steps={
-            "fairgate doctor": 'sed -i "s/perturbations: .*/perturbations: [age]/; s/8000/$PORT/g" policies/*.yaml'
-        },
-    ),
     "docs/how-to/table.md": State(files={"scores.csv": SCORES}),
-    "docs/how-to/test-the-policy.md": started("rag-sentiment"),
+    "docs/reference/run-record.md": started("reviews"),
 }
 RUN = {
     page: [line for line, is_whole in commands(page) if is_whole and is_run(line)] for page in PAGES

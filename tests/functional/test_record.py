@@ -206,28 +206,28 @@ def test_hostile_names_do_nothing_on_the_page(history):
 
 
 QUESTIONS = {
-    "EU AI Act, Annex IV(2)(g): when was it tested?": "Date of the test: 2026-06-02",
+    "EU AI Act, Annex IV(1)(a): who provides which system, for which purpose?": "Provider, product and intended purpose: to be filled in",
+    "EU AI Act, Annex IV(1)(c): which version of the system was tested?": "Commit tested {commit}",
+    "EU AI Act, Annex IV(2)(g): when was it tested, and by whom?": "Date of the test: 2026-06-02 . Run by: Bo",
     "EU AI Act, Annex IV(2)(g): who is responsible, and where do they sign?": "Responsible for the system",
-    "EU AI Act, Annex IV(2)(g): who ran the test?": "Run by: Bo",
     "EU AI Act, Annex IV(2)(g): by which procedure was it tested?": "asked once for every identity and once for every control prompt",
     "EU AI Act, Annex IV(2)(g): what are the test data, and are they real cases?": "small sentiment sources.jsonl to be filled in",
-    "EU AI Act, Annex IV(2)(g): which metric of discriminatory impacts, and what did it give?": "race/black : 100.0 (100.0 to 100.0)",
-    "EU AI Act, Annex IV(1)(c), (2)(g): which version of the system was tested?": "Commit tested {commit}",
+    "EU AI Act, Annex IV(2)(g): what does each metric of discriminatory impacts mean?": "answers differ from the usual answer more often",
+    "EU AI Act, Annex IV(2)(g): what did the metrics give for whom?": "race/black : 100.0 (100.0 to 100.0)",
     "EU AI Act, Article 9(8): were the thresholds set before the test, and when?": "before: {limit} , 2026-05-20",
-    "EU AI Act, Article 9(8): how sure is the finding?": "p ",
-    "EU AI Act, Article 10(2)(f): who was examined for bias?": "race asian",
+    "EU AI Act, Article 9(8): at which stage of its development was it tested?": "Stage (in development, before release, in use since): to be filled in",
     "EU AI Act, Article 10(2)(h): which gaps do the data have?": "Not tested, though FairGate ships a set of them: age",
-    "EU AI Act, Article 12, 18: which logs are kept, and how do I know that they are the same?": "executions.jsonl {executions}",
-    "EU AI Act, Article 15(3): which difference would the test have missed?": "identity ",
+    "EU AI Act, Articles 12 and 18: which logs are kept, and are they the same?": "executions.jsonl {executions}",
+    "EU AI Act, Article 15(3): is the accuracy of answers measured?": "Whether answers are right was not tested",
+    "NYC 6 RCNY § 5-300: is who audits independent?": "independent of who built or uses the system: to be filled in",
     "NYC 6 RCNY § 5-301(b): are there selection rates and impact ratios?": "Selection rates and impact ratios of real decisions are not part of this record",
-    "NYC 6 RCNY § 5-301(b)(1): were intersections of categories tested?": "of combinations of several attributes only those that stand there",
-    "NYC 6 RCNY § 5-303(a): how many cases were there, how many without a result?": "Cases planned decided without an answer",
-    "California 2 CCR § 11009(f): how recent is the test beside the system tested?": "Policy small : pass on 2026-06-02 Commit tested {commit} , 2026-06-01",
-    "California 2 CCR § 11009(f): what did the test not see (its quality and scope)?": "A difference that is smaller than the reach",
+    "NYC 6 RCNY § 5-301(b): were intersections of categories tested?": "of combinations of several attributes only those that stand there",
+    "NYC 6 RCNY § 5-301(d): how many people are of an unknown category?": "nobody's attributes are guessed, so none is unknown",
+    "California 2 CCR § 11009(f): how recent is the test, and what did it not see?": "Policy small : pass on 2026-06-02 Commit tested {commit} , 2026-06-01",
     "California 2 CCR § 11009(f): what was the response to what was found?": "Owner Reason Up to Last day parity/answers Cleo known; fix is in work",
-    "California 2 CCR § 11013(c): can somebody else repeat it?": "fairgate run policy.yaml --out RUN",
+    "California 2 CCR § 11013(c): where are the records kept, and until when?": "Where all of it is kept, and until when: to be filled in",
 }  # fmt: skip
-"""What an auditor asks, each with its article, and what the page answers."""
+"""What an auditor asks, each with its article, and what the page answers or leaves a line for."""
 
 
 def test_an_auditor_s_twenty_questions_are_answered_by_the_page(history):

@@ -47,8 +47,8 @@ _QUESTIONS = {
     Against.REFERENCE: "does naming somebody move more than with the reference system?",
 }
 _UNSEEN = """\
-Answers are compared with answers: what the system does to everybody who asks is equal here, \
-however harmful it is.
+Whether answers are right was not tested. Answers are compared with answers: what the system does \
+to everybody who asks is equal here, however harmful it is.
 Identities are named in words. Names, dialect, places and topics that only hint at them are tested \
 where the list of identities has them, and nowhere else.
 Identities that stand in no list above were not tested, nor combinations of several (an elderly \
@@ -578,15 +578,21 @@ def _question(rule: _Rule, scan: _Parity | None) -> str:
 
 def _identities(run: _Run) -> Iterator[Estimate]:
     """Yield every identity's difference from control prompts, now."""
-    units = {column.column: column.unit for outcome in OUTCOMES for column in outcome.columns}
+    columns = {
+        column.column: (f"{outcome.noun} {column.event}{column.more}", column.unit)
+        for outcome in OUTCOMES
+        for column in outcome.columns
+    }
     for scan in run.parity:
         if scan.against is not Against.CONTROL:
             continue
         for each in scan.identities:
+            named = f"{_short(scan.outcome)}, {_short(each.column)}"
+            outcome, unit = columns.get(each.column, (named, "share"))
             yield Estimate(
                 suite=_short(scan.suite),
-                outcome=f"{_short(scan.outcome)}, {_short(each.column)}",
-                unit=units.get(each.column, "share"),
+                outcome=outcome,
+                unit=unit,
                 who=_short(each.who),
                 estimate=each.estimate,
                 interval=_ends((each.low, each.high)),
