@@ -24,7 +24,7 @@ def repository(tmp_path):
         shutil.copy(ROOT / name, tmp_path / name)
     shown = dict(shown_workflows())
     assert "init.yml" in shown
-    assert sum(name.startswith("pull-requests-") for name in shown) >= 6
+    assert sum(name.startswith(("pull-requests-", "example-")) for name in shown) >= 6
     for name, text in shown.items():
         assert not (folder / name).exists()
         (folder / name).write_text(text, encoding="utf-8")

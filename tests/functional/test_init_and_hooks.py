@@ -35,8 +35,8 @@ def test_init_writes_a_policy_that_is_valid(workspace):
     workflow = YAML(typ="safe").load((workspace.root / FILES[0]).read_text())
     assert workflow["permissions"] == {}
     assert "${{ github.ref" not in str(workflow["jobs"])
-    page = (ROOT / "docs" / "how-to" / "pull-requests.md").read_text(encoding="utf-8")
-    (named,) = re.findall(r"^ +workflows: \[(.+)\]", page, re.MULTILINE)
+    comments = ROOT / "docs/examples/workflows/.github/workflows/fairness-comment.yml"
+    (named,) = re.findall(r"^ +workflows: \[(.+)\]", comments.read_text("utf-8"), re.MULTILINE)
     assert named == workflow["name"], "the workflow of comments waits for it"
 
 
