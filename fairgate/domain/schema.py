@@ -287,8 +287,7 @@ class SuiteModel(NamesOutside):
     """A literal in every kind."""
     thinking: list[Annotated[list[Text], Field(min_length=2, max_length=2)]] = Field(
         default_factory=list,
-        description="Pairs of tags between which the model thinks, beside those that "
-        'are known, such as `[["[[notes]]", "[[/notes]]"]]`.',
+        description="More pairs of tags between which the model thinks.",
     )
 
     @model_validator(mode="after")
@@ -366,7 +365,7 @@ class Columns(Strict):
     id: str | None = Field(
         default=None,
         description="Column of the identifier; default: found by name, else the row's "
-        "number, or a hash of a source's text.",
+        "number or a hash of the text.",
     )
     text: str | None = Field(
         default=None, description="Column of the text; default: found by name."
@@ -405,16 +404,14 @@ class JudgeModel(NamesOutside):
     id: Name = Field(description="Name of the judge in records and reports.")
     record: Annotated[Text | None, Names(Role.JUDGE_RECORD)] = Field(
         default=None,
-        description="JSON file that `fairgate judge evaluate` wrote; without a "
-        "sufficient one verdicts fail no build.",
+        description="JSON file that `fairgate judge evaluate` wrote.",
     )
     floor: JudgeFloor = Field(
         default_factory=JudgeFloor, description="What the record must reach for that."
     )
     shows: Literal["pair", "follow-up"] = Field(
         default="pair",
-        description="What judges are shown: both prompts and responses, or the "
-        "follow-up's alone. A record holds for one of the two.",
+        description="What judges are shown: both prompts and responses, or the follow-up's alone.",
     )
 
     @property

@@ -69,23 +69,20 @@ class ParityPolicy(Gate):
     """Asks of an outcome whether anybody is treated differently, and worse than before."""
 
     parity: Text = Field(
-        description="`answers`, `score`, `unreadable`, `documents`, `sentences`, or "
-        "`all`; a more particular entry takes its place."
+        description="`answers`, `score`, `unreadable`, `documents`, `sentences`, or `all`."
     )
     max: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="Largest accepted difference from control prompts, in the outcome's "
-        "unit; default: the outcome's standard limit.",
+        description="Largest accepted difference from control prompts; default: the "
+        "outcome's standard limit.",
     )
     regression: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="Largest accepted worsening since the baseline; default: the "
-        "outcome's standard limit.",
+        description="Largest accepted worsening since the baseline; default: the standard limit.",
     )
     must_see: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="Difference for one identity that a run must be able to see, or it "
-        "has no verdict.",
+        description="Difference for one identity that a run must be able to see.",
     )
 
 
@@ -109,7 +106,7 @@ class GatePolicy(Gate):
     )
     report: bool = Field(
         default=False,
-        description="Print the value without a limit; without a value there is no verdict.",
+        description="Print the value without a limit.",
     )
 
     @property
@@ -144,27 +141,22 @@ AnyGate = Annotated[
 class WaiverPolicy(Strict):
     """A failure that stops no build until a date: known, and somebody answers for it."""
 
-    rule: Text = Field(
-        description="Metric of the waived rule, or `parity/OUTCOME` (since the baseline "
-        "`parity/OUTCOME/baseline`)."
-    )
+    rule: Text = Field(description="Metric, `parity/OUTCOME`, or `parity/OUTCOME/baseline`.")
     who: Text | None = Field(
         default=None,
-        description="Of parity: `everybody`, a category or an identity, as the report names them.",
+        description="Of parity: `everybody`, a category or an identity.",
     )
     where: dict[str, str] = Field(default_factory=dict, description="Of a metric, its slice.")
     suite: str | None = Field(default=None, description="Suite, where several have the rule.")
-    up_to: Finite = Field(
-        description="Largest value that is waived, in the unit of the rule's limit."
-    )
+    up_to: Finite = Field(description="Largest value that is waived.")
     regression: bool = Field(
         default=False,
-        description="Whether it covers a worsening, too; else only a broken limit.",
+        description="Whether it covers a worsening, too.",
     )
     reason: Annotated[Text, Field(max_length=300)] = Field(description="Why; in every report.")
     owner: Annotated[Text, Field(max_length=100)] = Field(description="Who answers for it.")
     expires: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
-        description="Last day, YYYY-MM-DD, at most 366 ahead; afterwards the rule decides again."
+        description="Last day, YYYY-MM-DD, at most 366 ahead."
     )
 
 
@@ -180,36 +172,33 @@ class Policy(Strict):
     system: SystemModel = Field(description="What is under test; its keys determine its kind.")
     reference: Annotated[SystemModel | Literal["base"] | None, Decides()] = Field(
         default=None,
-        description="A second system in the form of `system`, or `base` (that of the "
-        "base commit); `shift/…` says what moved, and for whom.",
+        description="A second system, or `base` (the base commit's); `shift/…` says what moved.",
     )
     suites: Annotated[list[SuiteModel], Field(min_length=1)] = Field(description="What is tested.")
     judge: JudgeModel | None = Field(
         default=None,
-        description="Who says whether two open answers differ because of an attribute "
-        "(`meta-fair/mr1-…` to `mr7-…`).",
+        description="Who compares open answers (`meta-fair/mr1-…` to `mr7-…`).",
     )
     gates: list[AnyGate] = Field(
         default_factory=list,
-        description="What passes or fails the build; default: `parity: all`, of "
-        "question items Diff-Bias and accuracies.",
+        description="What passes or fails the build; default: `parity: all`, or limits "
+        "of question items.",
     )
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(
         default=0.95, description="Confidence of intervals and tests."
     )
     regression_level: Annotated[float, Field(gt=0, lt=0.5)] = Field(
         default=0.01,
-        description="How rare chance must be for a worsening since the baseline, over "
-        "all outcomes together.",
+        description="How rare chance must be for a worsening since the baseline.",
     )
     min_decided: Fraction = Field(
         default=0.95,
-        description="Share of planned cases that must be decided, and of each rule's; "
-        "of a slice it is half.",
+        description="Share of cases that must be decided, of each rule, too; of a slice "
+        "half of it.",
     )
     constant_answers: Literal["refuse", "allow"] = Field(
         default="refuse",
-        description="Whether a suite may have a verdict whose answers are nearly all the same.",
+        description="Whether a suite's answers may be nearly all the same.",
     )
     max_invalid: Fraction = Field(
         default=0.10, description="Share of follow-ups the linter may reject."

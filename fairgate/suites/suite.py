@@ -176,7 +176,7 @@ class Suite(ABC):
 
     @property
     def unstable_margin(self) -> float:
-        """Margin in nats below which an answer counts as unstable."""
+        """Label margin in nats below which an answer counts as unstable."""
         return float(self.policy.unstable_margin)
 
     @property

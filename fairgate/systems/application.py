@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 EmbedderOfReplies = Annotated[
     EmbedderField | None,
     Names(Role.EMBEDDER),
-    Field(description="Embeds the documents that come back, for RRS; default `minilm`."),
+    Field(description="Embeds documents for RRS; default `minilm`."),
 ]
 
 

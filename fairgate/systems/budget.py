@@ -54,15 +54,12 @@ class BudgetPart(Strict):
 
     requests: AtLeastOne | None = Field(
         default=None,
-        description="Questions, turns and requests to an endpoint of embeddings; what "
-        "is stored is free.",
+        description="Questions, turns and requests of embeddings that are not stored.",
     )
     tokens: AtLeastOne | None = Field(
         default=None, description="Tokens of questions and answers, as answers report them."
     )
-    seconds: Amount | None = Field(
-        default=None, description="Seconds from the first question to the last one that is begun."
-    )
+    seconds: Amount | None = Field(default=None, description="Seconds of asking.")
     money: Amount | None = Field(
         default=None, description="Money: by `prices`, else the `usage.cost` that answers report."
     )
@@ -82,10 +79,7 @@ class BudgetPart(Strict):
 
 BudgetField = Annotated[
     BudgetPart | None,
-    Field(
-        description="The most that one run may ask; beyond it exit code 5, and the next "
-        "run goes on."
-    ),
+    Field(description="The most that one run may ask."),
 ]
 
 

@@ -51,17 +51,15 @@ class CommandAsked(Strict):
     run: Arguments = Field(description="Program and arguments; no shell is between.")
     env: list[Variable] = Field(
         default_factory=list,
-        description="NAMES of the environment variables that it is given, besides "
-        "`PATH`, `HOME` and the like.",
+        description="NAMES of the environment variables that it is given.",
     )
     revision: RevisionField | None = Field(
         default=None,
-        description="What names its state: `{files: [app, data]}`, or a name that you "
-        "change with it; replies are reused as long as it stays, else "
-        "everything is asked in every run.",
+        description="What names its state, so that replies are reused: `{files: [app, "
+        "data]}`, or a name that you change.",
     )
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
-        default=120.0, description="Seconds to wait for a reply; the first includes the start."
+        default=120.0, description="Seconds to wait for one complete answer."
     )
     takes_changed: TakesChanged = False
     processes: Annotated[int, Field(ge=1, le=64)] = Field(
@@ -104,12 +102,11 @@ class CommandPart(CommandAsked):
     )
     takes_documents: bool = Field(
         default=False,
-        description="Whether it answers with the `documents` of the question where there are some.",
+        description="Whether it answers with the `documents` that it is given.",
     )
     takes_turns: bool = Field(
         default=False,
-        description="Whether it holds conversations: a line a turn, with `session` and "
-        "the `messages` so far.",
+        description="Whether it holds conversations, with `session` and `messages`.",
     )
 
 

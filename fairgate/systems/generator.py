@@ -171,13 +171,11 @@ class GeneratorModel(Strict):
         default=None, description="System turn of the conversation, before the prompt."
     )
     document_characters: Annotated[int, Field(ge=1)] = Field(
-        default=1000, description="Longest excerpt of a document that is put into the prompt."
+        default=1000, description="Longest excerpt of a document in the prompt."
     )
     template_arguments: dict[str, Argument] = Field(
         default_factory=dict,
-        description="What the model's chat template may ask for, such as "
-        "`enable_thinking: true`; an endpoint is sent them as "
-        "`chat_template_kwargs`.",
+        description="What the model's chat template may ask for, such as `enable_thinking: true`.",
     )
 
     @property
@@ -244,8 +242,7 @@ class EndpointPart(Strict):
     """Where a model is asked, and at which pace."""
 
     base_url: Annotated[Address, AfterValidator(_without_path)] = Field(
-        description="Address with its version, such as `http://127.0.0.1:8000/v1`; "
-        "`/chat/completions` is appended. Without credentials."
+        description="Address with its version, such as `http://127.0.0.1:8000/v1`."
     )
     model: Text = Field(description="Name of the model as the endpoint knows it.")
     api_key_env: Variable | None = Field(
@@ -253,14 +250,12 @@ class EndpointPart(Strict):
     )
     extra_body: ExtraBody = Field(
         default_factory=dict,
-        description="More fields of each request, such as `reasoning_effort`; `null` "
-        "leaves a field out that is sent otherwise.",
+        description="More fields of each request; `null` leaves a field out.",
     )
     revision: RevisionField | None = Field(
         default=None,
-        description="What names its state: `{files: [app, data]}`, or a name that you "
-        "change with it; replies are reused as long as it stays, else "
-        "everything is asked in every run.",
+        description="What names its state, so that replies are reused: `{files: [app, "
+        "data]}`, or a name that you change.",
     )
     timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
     attempts: Attempts = 4

@@ -114,10 +114,9 @@ class HttpAsked(Strict):
     )
     request: Template = Field(
         default={"question": "{{query}}"},
-        description="JSON to send; filled in are `{{query}}` (the text alone), "
-        "`{{text}}`, `{{instruction}}`, `{{prompt}}` (all in one), "
-        "`{{options}}`, `{{documents}}`, `{{changed}}` and, for "
-        "conversations, `{{session}}` or `{{messages}}`.",
+        description="JSON to send, with `{{query}}` (the text alone), `{{text}}`, "
+        "`{{instruction}}`, `{{prompt}}` (all in one), `{{options}}`, "
+        "`{{documents}}`, `{{changed}}`, `{{session}}` or `{{messages}}`.",
     )
     headers: dict[Header, str] = Field(
         default_factory=dict, description="Headers to send; secrets do not belong here."
@@ -128,9 +127,8 @@ class HttpAsked(Strict):
     )
     revision: RevisionField | None = Field(
         default=None,
-        description="What names its state: `{files: [app, data]}`, or a name that you "
-        "change with it; replies are reused as long as it stays, else "
-        "everything is asked in every run.",
+        description="What names its state, so that replies are reused: `{files: [app, "
+        "data]}`, or a name that you change.",
     )
     revision_url: Address | None = Field(
         default=None, description="Address that answers with the revision."
@@ -200,7 +198,7 @@ class HttpPolicy(ApplicationKind):
 
     http: HttpPart = Field(description="An application behind an address.")
     serve: ServePart | None = Field(
-        default=None, description="Starts the application for the run, and ends it after it."
+        default=None, description="Starts what is asked over the network."
     )
     embedder: EmbedderOfReplies = None
     budget: BudgetField = None

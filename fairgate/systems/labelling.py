@@ -33,8 +33,7 @@ class LabelsPolicy(Strict):
 
     file: Annotated[Text | None, Names(Role.LABELS)] = Field(
         default=None,
-        description="CSV, TSV, JSONL or Parquet with a row a document, or a `.json` "
-        "object of id to label.",
+        description="A table with a row a document, or a `.json` object of id to label.",
     )
     id: str | None = Field(
         default=None, description="Column of the document's id; default: found by name."
@@ -56,9 +55,7 @@ class LabelsPolicy(Strict):
         return self
 
 
-LabelsField = Annotated[
-    LabelsPolicy | None, Field(description="Labels of its documents, where it gives none itself.")
-]
+LabelsField = Annotated[LabelsPolicy | None, Field(description="Labels of its documents.")]
 
 
 class PlacedLabels(NamedTuple):

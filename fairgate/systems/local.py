@@ -111,8 +111,7 @@ class RetrieverPolicy(Strict):
     )
     measure_with: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None,
-        description="Embeds documents for RRS and distances; default: `embedder`. Name "
-        "one that stays when that changes.",
+        description="Embeds documents for RRS and distances; default: `embedder`.",
     )
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(
         default=4, description="How many documents the generator is shown."
@@ -134,8 +133,7 @@ class LocalPolicy(SystemKind):
         | None
     ) = Field(
         default=None,
-        description="An index over `corpus`, or one of your own; left out: the "
-        "generator is asked without documents.",
+        description="An index over `corpus`, or one of your own.",
     )
     generator: GeneratorField | None = Field(
         default=None,
@@ -151,7 +149,7 @@ class LocalPolicy(SystemKind):
 
     serve: ServePart | None = Field(
         default=None,
-        description="Starts what a retriever or generator asks over the network, for the run.",
+        description="Starts what is asked over the network.",
     )
 
     budget: BudgetField = None

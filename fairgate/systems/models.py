@@ -31,8 +31,7 @@ _PRECISION = re.compile(r"[a-z0-9-]{1,20}")
 
 GraphFile = Annotated[str, Field(pattern=r"^(onnx/)?[\w.-]+\.onnx$")]
 WHICH_GRAPH = (
-    "Which of the model's ONNX files, such as `onnx/model_q4.onnx`; default: `model.onnx`, or the "
-    "only one."
+    "Which ONNX file, such as `onnx/model_q4.onnx`; default: `model.onnx`, or the only one."
 )
 
 
@@ -72,17 +71,14 @@ class EmbedderPolicy(Strict):
         default=None,
         description="`none`: the model reads texts as they are.",
     )
-    query_prompt: str | None = Field(
-        default=None, description="Put before every query; default: the model's own prompt `query`."
-    )
+    query_prompt: str | None = Field(default=None, description="Put before every query.")
     document_prompt: str | None = Field(
         default=None,
-        description="Put before every document; default: the model's own prompt `document`.",
+        description="Put before every document.",
     )
     dimensions: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Keep so many components of each vector (Matryoshka models); "
-        "default: the model's `truncate_dim`.",
+        description="Keep so many components of each vector; default: `truncate_dim`.",
     )
 
     max_tokens: Annotated[int, Field(ge=3)] | None = Field(

@@ -40,7 +40,7 @@ class FoundPaths(Strict):
 
     documents: PartsPath = Field(
         default="$.documents",
-        description="Path of the documents in rank order; left out where there are none.",
+        description="Path of the documents in rank order.",
     )
     document: DocumentPaths = Field(
         default_factory=DocumentPaths, description="The places of each document's parts."
@@ -56,7 +56,7 @@ class _Search(Strict):
     """What finds documents and answers nothing."""
 
     response: FoundPaths = Field(
-        default_factory=FoundPaths, description="The place of the documents."
+        default_factory=FoundPaths, description="The places of answer and documents."
     )
 
 
@@ -99,8 +99,7 @@ class OwnRetrieverPolicy(Strict):
         | None
     ) = Field(
         default=None,
-        description="`module:name` of a function, or of a retriever of LangChain, "
-        "LlamaIndex or Haystack.",
+        description="A function, or a retriever of LangChain, LlamaIndex or Haystack.",
     )
     qdrant: QdrantSearch | None = Field(default=None, description="A collection of Qdrant.")
     chroma: ChromaSearch | None = Field(
@@ -111,12 +110,11 @@ class OwnRetrieverPolicy(Strict):
     )
     embedder: Annotated[EmbedderField, Names(Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
-        description="Embeds the documents that it finds, and the queries of a vector "
-        "store: the model of its documents.",
+        description="The model of its documents, for RRS and a vector store's queries.",
     )
     labels: LabelsField = None
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=4, description="How many documents are asked for, and shown to the generator."
+        default=4, description="How many documents the generator is shown."
     )
 
     @model_validator(mode="after")

@@ -57,9 +57,8 @@ class PythonAsked(Strict):
     call: Target = Field(description="`module:function`.")
     revision: RevisionField | None = Field(
         default=None,
-        description="What names its state: `{files: [app, data]}`, or a name that you "
-        "change with it; replies are reused as long as it stays, else "
-        "everything is asked in every run.",
+        description="What names its state, so that replies are reused: `{files: [app, "
+        "data]}`, or a name that you change.",
     )
 
     takes_changed: TakesChanged = False

@@ -70,17 +70,14 @@ class RecordedPolicy(SystemKind):
     keys: ClassVar[tuple[str, ...]] = ("recorded",)
 
     recorded: Annotated[str, Names(Role.RECORDED)] = Field(
-        description="JSONL file of answers that were produced elsewhere; in a run every "
-        "key needs a line.",
+        description="JSONL file of answers that were produced elsewhere.",
     )
     columns: ColumnsField | None = Field(
         default=None,
-        description="Rows of another tool, found by the question's text: `ragas`, "
-        "`deepeval`, `otlp` (OpenInference's traces as OTLP-JSON), or "
-        "paths.",
+        description="Rows of another tool: `ragas`, `deepeval`, `otlp` (OpenInference), or paths.",
     )
     embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
-        default=None, description="Embeds the recorded documents for RRS; default `minilm`."
+        default=None, description="Embeds documents for RRS; default `minilm`."
     )
     labels: LabelsField = None
 

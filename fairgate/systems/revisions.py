@@ -33,7 +33,7 @@ class RevisionFiles(Strict):
         list[Text],
         Field(min_length=1, max_length=64),
         Names(Role.CODE),
-    ] = Field(description="Files and folders that the system is made of, such as `[app, data]`.")
+    ] = Field(description="Files and folders that the system is made of.")
 
 
 RevisionField = Annotated[

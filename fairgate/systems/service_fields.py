@@ -25,10 +25,7 @@ Concurrency = Annotated[
 ]
 TakesChanged = Annotated[
     bool,
-    Field(
-        description="Whether it searches its corpus with `changed` in it, a document's "
-        "`id` and other `text`."
-    ),
+    Field(description="Whether it searches with the document `changed` in its corpus."),
 ]
 PerSecond = Annotated[
     Annotated[float, Field(gt=0)] | None, Field(description="At most so many requests a second.")
@@ -65,11 +62,11 @@ class ResponsePaths(Strict):
 
     answer: PartPath = Field(default="$.answer", description="Path of the answer's text.")
     as_json: bool = Field(
-        default=False, description="The answer is no text but JSON, such as an agent's calls."
+        default=False, description="The answer is JSON, such as an agent's calls."
     )
     documents: PartsPath | None = Field(
         default=None,
-        description="Path of the documents in rank order; left out where there are none.",
+        description="Path of the documents in rank order.",
     )
     document: DocumentPaths = Field(
         default_factory=DocumentPaths, description="The places of each document's parts."
@@ -88,7 +85,7 @@ class OwnResponsePaths(ResponsePaths):
 
     documents: PartsPath | None = Field(
         default="$.documents",
-        description="Path of the documents in rank order; left out where there are none.",
+        description="Path of the documents in rank order.",
     )
 
     @property

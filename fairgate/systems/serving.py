@@ -45,15 +45,11 @@ class ServePart(Strict):
     command: Annotated[list[Text], Field(min_length=1)] = Field(
         description="Program and arguments; no shell is between."
     )
-    ready_url: Address = Field(
-        description="Address that answers with a status of 200 to 299 (or 405, 501) "
-        "once it can be asked."
-    )
+    ready_url: Address = Field(description="Address that answers once it can be asked.")
     timeout: Seconds = Field(default=60.0, description="Seconds until it must be ready.")
     env: list[Variable] = Field(
         default_factory=list,
-        description="NAMES of the environment variables that it is given, besides "
-        "`PATH`, `HOME` and the like.",
+        description="NAMES of the environment variables that it is given.",
     )
 
     @property

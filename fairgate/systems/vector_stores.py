@@ -66,11 +66,10 @@ class StoreSearch(Strict):
 
     revision: RevisionField | None = Field(
         default=None,
-        description="What names its state: `{files: [app, data]}`, or a name that you "
-        "change with it; replies are reused as long as it stays, else "
-        "everything is asked in every run.",
+        description="What names its state, so that replies are reused: `{files: [app, "
+        "data]}`, or a name that you change.",
     )
-    timeout: Seconds = Field(default=30.0, description="Seconds to wait for one answer.")
+    timeout: Seconds = Field(default=30.0, description="Seconds to wait for one complete answer.")
 
     @property
     @abstractmethod
@@ -204,8 +203,7 @@ class QdrantSearch(HttpStoreSearch):
 
     text: Key = Field(
         default="text",
-        description="Key of the text in the payload, with dots into nested objects; "
-        "LangChain writes `page_content`.",
+        description="Key of the text in the payload, with dots into nested objects.",
     )
     vector: Text | None = Field(
         default=None, description="Name of the vector to search, where the collection names them."
@@ -410,8 +408,7 @@ class PgvectorSearch(StoreSearch):
     product = "pgvector"
 
     dsn_env: Variable = Field(
-        description="NAME of the environment variable with the connection string, such as "
-        "`postgresql://user:password@host/database`."
+        description="NAME of the environment variable with the connection string."
     )
     table: TableName | None = Field(default=None, description="Name, or `schema.name`.")
     id: ColumnName = Field(default="id", description="Column of the document's identifier.")
@@ -425,9 +422,8 @@ class PgvectorSearch(StoreSearch):
     )
     query: Text | None = Field(
         default=None,
-        description="SQL instead of a table: gives `id`, `text` and, if known, `label` "
-        "and `score`, nearest first, by `%(embedding)s::vector` and "
-        "`%(top_k)s`.",
+        description="SQL instead of a table: `id`, `text`, `label` and `score`, nearest "
+        "first, by `%(embedding)s::vector` and `%(top_k)s`.",
     )
 
     @model_validator(mode="after")

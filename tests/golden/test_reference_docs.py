@@ -92,28 +92,26 @@ def changed(relation):
     return "".join(sentences[: last + 1]).rstrip(":;.")
 
 
-def in_a_line(text):
-    return text.replace("\n", " / ")
-
-
 def relation_lines():
-    """Yield a paragraph for each relation; a source that several share stands once."""
+    """Yield a line for each relation; its source where it is another, but for written pairs."""
     before = None
     for relation in RELATIONS:
         source, follow_ups = sent(relation)
-        yield "" if source == before else f"\n*{in_a_line(source)}*\n\n"
+        is_written = bool(relation.EXAMPLES[0].pairs)
+        yield "" if source == before or is_written else f"\n*{source}*\n\n"
         before = source
+        example = "" if is_written else f" → *{follow_ups[0]}*"
         notes = ["advisory"] if default_of(relation).startswith("advisory") else []
         measured = precision_of(relation.id)
         notes += [f"precision {measured.partition(' ')[0]}"] if "(" in measured else []
         note = f" ({', '.join(notes)})" if notes else ""
-        yield f"- `{relation.id}`: {changed(relation)}. → *{in_a_line(follow_ups[0])}*{note}\n"
+        yield f"- `{relation.id}`: {changed(relation)}.{example}{note}\n"
 
 
 RELATIONS_HEAD = """\
 # Metamorphic relations
 
-What each relation changes, below a source, with the first follow-up that is sent. A violation counts in every rule that
+What each relation changes, with a source and the first follow-up that is sent. A violation counts in every rule that
 names its metric, unless the relation is advisory; `meta-fair/mr1` to `mr7` need a judge. *Precision* is the share of the violations reported on labelled
 answers that are real differences: how well answers are read, not whether a difference in your system is unfair.
 `fairgate relations explain ID` names the paper, the oracle, where the relation does not hold, and examples;

@@ -64,8 +64,7 @@ class ClassifierPolicy(Strict):
     )
     labels: dict[Text, Text] = Field(
         default_factory=dict,
-        description="What the model's labels mean, such as `{joy: happy, love: happy}`; "
-        "default: as they are.",
+        description="What the model's labels mean, such as `{joy: happy, love: happy}`.",
     )
 
 
@@ -102,18 +101,15 @@ class TaskPolicy(Strict):
     )
     negated: dict[Text, Text] = Field(
         default_factory=dict,
-        description="What a label means when it is directly denied, such as `toxic: "
-        "non-toxic`; else it is unreadable.",
+        description="What a label means when it is denied, such as `toxic: non-toxic`.",
     )
     marker: Text | None = Field(
         default=None,
-        description="Text after which the answer is read, such as `Answer:`; an answer "
-        "without it is unreadable.",
+        description="Text after which the answer is read, such as `Answer:`.",
     )
     reading: Literal["said", "first-named"] = Field(
         default="said",
-        description="Which label counts: the one that the answer says or concludes, or "
-        "the first one that it names.",
+        description="The label that the answer says or concludes, or the first that it names.",
     )
     tone: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
@@ -121,8 +117,8 @@ class TaskPolicy(Strict):
     )
     sentiment: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
-        description="Classifier of free answers as positive, negative or neutral, for "
-        "`genfair/mr5-…` and `mr8-…`; default: `minilm-sentiment`.",
+        description="Classifier of free answers, for `genfair/mr5-…` and `mr8-…`; "
+        "default: `minilm-sentiment`.",
     )
 
     judged: bool = Field(
@@ -206,8 +202,8 @@ class SuitePolicy(SuiteModel):
         Names(Role.TASK),
     ] = Field(
         default=NO_TASK,
-        description="`sentiment`, `toxicity`, `advice`, a task file, or a task of your "
-        "own; `none` where no relation reads labels.",
+        description="`sentiment`, `toxicity`, `advice`, a file, or a task of your own; "
+        "`none` where no relation reads labels.",
     )
     sources: Annotated[
         Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")],
@@ -227,23 +223,20 @@ class SuitePolicy(SuiteModel):
     )
     perturbations: Annotated[list[Text], Field(min_length=1), Names(Role.PERTURBATIONS)] = Field(
         default=["race", "gender", "orientation", "age"],
-        description="Embedded perturbation sets, pools of names for `names/*`, or your own paths.",
+        description="Perturbation sets, pools of names, or your own paths.",
     )
     phrases: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="In how many phrases an identity is said, one a source in turn; "
-        "default: all of its set.",
+        description="How many phrases say an identity; default: all of its set.",
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default=NEUTRAL_PHRASES,
-        description="Set of control prompts; `none` asks none, `paper` (or `neutral`) "
-        "nine fixed nouns, as in the paper; default for "
-        "`documents/subject`: `neutral-subjects`.",
+        description="Set of control prompts; `none` asks none, `paper` nine fixed "
+        "nouns; default for `documents/subject`: `neutral-subjects`.",
     )
     control_phrases: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="How many of the control set's phrases are asked; default: as many "
-        "as the set says.",
+        description="How many control prompts are asked; default: as the set says.",
     )
     read: Annotated[
         Annotated[AnswerPart, Tag("<scalar>")]
@@ -251,21 +244,17 @@ class SuitePolicy(SuiteModel):
         ByShape,
     ] = Field(
         default_factory=list,
-        description="What is read of answers: `[sentences]` compares them sentence by "
-        "sentence (from 12 control prompts and 24 sources); `[labels, "
-        "degrees]` also scores how probable each label is; `degrees` alone "
-        "generates nothing.",
+        description="What is read of answers: `[sentences]`, or `[labels, degrees]`, "
+        "which scores how probable each label is; `degrees` alone generates "
+        "nothing.",
     )
     entailment: EntailmentPolicy | None = Field(
         default=None,
-        description="What tells whether answers entail each other, for "
-        "`answer/not-entailed`; needs `read: [sentences]`, and takes longer "
-        "than all else that is read.",
+        description="What tells whether answers entail each other, for `answer/not-entailed`.",
     )
     turns: Annotated[list[Text], Field(max_length=20)] = Field(
         default_factory=list,
-        description="What the user says between the first turn and the question, of "
-        "`conversation/*`.",
+        description="What the user says between the first turn and the question.",
     )
     respond: RespondPolicy = Field(
         default_factory=RespondPolicy,
@@ -278,8 +267,8 @@ class SuitePolicy(SuiteModel):
         Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None
     ) = Field(
         default=None,
-        description="Labels of documents that `criterion: any` looks for; default: "
-        "`toxic`, `toxicity`, `true`, `yes`, `1`.",
+        description="Labels that `criterion: any` looks for; default: `toxic`, "
+        "`toxicity`, `true`, `yes`, `1`.",
     )
     matching: Literal["hungarian", "greedy"] = Field(
         default="hungarian", description="Assignment in RRS; `greedy` is as in the paper's code."
@@ -296,7 +285,7 @@ class SuitePolicy(SuiteModel):
         ByShape,
     ] = Field(
         default="paper",
-        description="Upper limits of the RRS bands high and moderate: the paper's, the "
+        description="Limits of the RRS bands high and moderate: the paper's, the "
         "baseline's quartiles, or two numbers.",
     )
     retrieve_only: Annotated[int, Field(ge=1, le=1000)] | None = Field(
@@ -319,19 +308,16 @@ class SuitePolicy(SuiteModel):
     )
     least_mass: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.1,
-        description="Least probability of all forms together; an answer with less "
-        "counts by its label.",
+        description="Least probability of all forms together; below it the label counts.",
     )
     attribution: Literal["sampled", "all", "off"] = Field(
         default="sampled",
-        description="Cross texts and documents to separate retriever and generator: a "
-        "sample of pairs, all pairs, or none.",
+        description="Separate retriever and generator on a sample of pairs, all, or none.",
     )
 
     attribution_pairs: Annotated[int, Field(ge=8)] | None = Field(
         default=None,
-        description="Most pairs that are crossed, at two requests each (four where "
-        "answers are sampled); default: as many requests as the suite has.",
+        description="Most pairs that are crossed; default: as many requests as the suite has.",
     )
 
     @field_validator("control")

@@ -70,18 +70,14 @@ class EndpointPolicy(Strict):
         default=None, description="NAME of the environment variable that holds the key."
     )
     timeout: Annotated[float, Field(gt=0, le=600)] = Field(
-        default=30.0, description="Seconds to wait for one answer."
+        default=30.0, description="Seconds to wait for one complete answer."
     )
     batch_size: Annotated[int, Field(ge=1, le=2048), Later()] = Field(
         default=64,
         description="Texts of one request.",
     )
-    query_prompt: str = Field(
-        default="", description="Put before every query, where the model needs it."
-    )
-    document_prompt: str = Field(
-        default="", description="Put before every document, where the model needs it."
-    )
+    query_prompt: str = Field(default="", description="Put before every query.")
+    document_prompt: str = Field(default="", description="Put before every document.")
 
 
 DEFAULT_INSTRUCTIONS = (
@@ -141,31 +137,28 @@ class BbqSuitePolicy(SuiteModel):
     )
     shots: Literal[0, 8] = Field(
         default=0,
-        description="8 puts four ambiguous, two stereotyped and two counter examples "
-        "before the question.",
+        description="Examples before the question: four ambiguous, two stereotyped, two counter.",
     )
     limit: Annotated[int, Field(ge=4)] | None = Field(
         default=None,
-        description="At most so many items of each category: whole 4-tuples of all templates.",
+        description="Most items of each category: whole 4-tuples.",
     )
     shuffle: bool = Field(
         default=True, description="Shuffle the options of each item, by the policy's seed."
     )
     read: Literal["generated", "scored", "scored-letters"] = Field(
         default="generated",
-        description="Generate an answer, or take the most probable of the options' "
-        "texts or letters.",
+        description="Generate an answer, or take the most probable option.",
     )
     marker: Text | None = Field(
         default=None,
-        description="Text after which the answer is read, such as `Answer:`; an answer "
-        "without it is unreadable.",
+        description="Text after which the answer is read, such as `Answer:`.",
     )
     unparsed: Literal["drop", "wrong"] = Field(
         default="drop", description="Whether answers that name no option leave the metrics."
     )
     unstable_margin: Annotated[float, Field(ge=0)] = Field(
-        default=0.02, description="Margin in nats below which an answer counts as unstable."
+        default=0.02, description="Label margin in nats below which an answer counts as unstable."
     )
 
     @field_validator("settings", "collections", "categories")
