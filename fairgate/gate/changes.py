@@ -124,6 +124,8 @@ class Comparison:
         if suite is None:
             return []
         own = self.contents[now.suite]
+        if own == suite.contents:
+            return []
         is_shared = [suite.contents.get(key, "") == own[key] for key in now.keys]
         is_gone = [own.get(key) != suite.contents[key] for key in suite.table.keys]
         shared = now.of_rows(np.flatnonzero(is_shared))

@@ -33,7 +33,7 @@ from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Suite
 
 _DECIMALS = 6
-_MOST_SUMS = 200_000
+_MOST_SUMS = 600_000
 """Sums that are resampled together; what is drawn of a source is the same in every part."""
 _NOTHING_DECIDED = "nothing was decided"
 ReadingValues = Mapping[tuple[str, str, str], Sequence[Value]]

@@ -9,7 +9,7 @@ between two systems. All scans of a run that ask alike share one level, whatever
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -267,8 +267,8 @@ def varies(values: Floats) -> bool:
 
 Columns = Mapping[str, Floats]
 """Column of an outcome to its values [sources, prompts], more is worse."""
-InPhrases = Mapping[tuple[str, Person], Floats]
-"""Column and identity to its values [sources, phrases], more is worse."""
+InPhrases = Callable[[str, Person], Floats | None]
+"""Column and identity to its values [sources, phrases], more is worse; None where one says it."""
 
 
 def columns_of(columns: Iterable[OutcomeColumn], table: Table, prompts: Prompts) -> Columns:
@@ -283,18 +283,16 @@ def columns_of(columns: Iterable[OutcomeColumn], table: Table, prompts: Prompts)
     return found
 
 
-def in_phrases_of(
-    columns: Iterable[OutcomeColumn], table: Table, prompts: Prompts
-) -> dict[tuple[str, Person], Floats]:
-    """Return the values of each phrase, of identities that several say."""
-    found: dict[tuple[str, Person], Floats] = {}
-    for column in columns if prompts.said else ():
-        values = column.of(table)
-        if values is not None:
-            for person in prompts.said:
-                own = prompts.in_phrases(person, values, table.clusters)
-                found[column.column, person] = own
-    return found
+def _in_phrases_of(outcome: ParityOutcome, table: Table, prompts: Prompts) -> InPhrases:
+    """Return what gives the values of each phrase, of identities that several say."""
+
+    def in_phrases(column: str, person: Person) -> Floats | None:
+        values = outcome.by_column[column].of(table)
+        if values is None or person not in prompts.said:
+            return None
+        return prompts.in_phrases(person, values, table.clusters)
+
+    return in_phrases
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -309,11 +307,11 @@ class Question:
     """What is scanned."""
     now: Columns
     """The same columns of this run."""
-    measured: Columns = field(default_factory=dict)
-    """And as the suite measured them, NaN where an answer counts by something coarser."""
+    measured: Mapping[str, npt.NDArray[np.bool_]] = field(default_factory=dict)
+    """Where the suite measured them: else an answer counts by something coarser, or not at all."""
     before: Columns = field(default_factory=dict)
     """And of the run that is compared with, where there is one."""
-    in_phrases: InPhrases = field(default_factory=dict)
+    in_phrases: InPhrases = lambda *_: None
     """What is scanned, phrase by phrase."""
     lacking: str = ""
     """Why there is nothing to scan."""
@@ -362,8 +360,7 @@ class Question:
         """
         asked, people = self.prompts.is_asked, len(self.prompts.persons)
         found: dict[str, None] = {}
-        for values in self.measured.values():
-            is_there = ~np.isnan(values)
+        for is_there in self.measured.values():
             beside = is_there[:, 0 if self.prompts.is_mutual else people :].any(axis=1)
             for place, person in enumerate(self.prompts.persons):
                 rows = asked[:, place] & beside
@@ -388,12 +385,7 @@ def question(
         if suite is None:
             return _nothing(outcome, against, table, where, _why_not(against, comparison))
         base = comparison.rows(suite, table, reference)
-        place = {key: row for row, key in enumerate(base.keys)}
-        shared = [row for row, key in enumerate(table.keys) if key in place]
-        before = base.of_rows(np.asarray([place[table.keys[row]] for row in shared], np.int64))
-        table = table.of_rows(np.asarray(shared, dtype=np.int64))
-        # The sources of both are numbered alike: rows stand side by side.
-        before = _with_sources_of(before, table)
+        table, before = _side_by_side(table, base)
     prompts = Prompts.of(table, where)
     if not prompts.persons:
         runs = "this run" if before is None else f"this run and the {against}"
@@ -405,8 +397,8 @@ def question(
         why += f"{outcome.least_sources:,}"
         return _nothing(outcome, against, table, where, why)
     now = columns_of(outcome.asked(against), table, prompts)
-    in_phrases = in_phrases_of(outcome.asked(against), table, prompts)
-    measured = {name: prompts.matrix(table.values[name]) for name in now}
+    in_phrases = _in_phrases_of(outcome, table, prompts)
+    measured = {name: ~np.isnan(prompts.matrix(table.values[name])) for name in now}
     if before is None:
         lacking = "" if now else _absent(outcome, against, table)
         return Question(
@@ -418,10 +410,12 @@ def question(
     then = columns_of(outcome.asked(against), before, prompts)
     both = [name for name in now if name in then]
     change = {name: now[name] - then[name] for name in both}
-    said_then = in_phrases_of(outcome.asked(against), before, prompts)
-    in_phrases = {
-        key: now_ - said_then[key] for key, now_ in in_phrases.items() if key in said_then
-    }
+    said_then = _in_phrases_of(outcome, before, prompts)
+
+    def changed(column: str, person: Person) -> Floats | None:
+        own, old = in_phrases(column, person), said_then(column, person)
+        return None if own is None or old is None else own - old
+
     lacking = ""
     if not both:
         lacking = f"the {against} has nothing comparable for the outcome `{outcome.id}`"
@@ -429,7 +423,7 @@ def question(
     return Question(
         suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=change,
         now={name: now[name] for name in both}, before={name: then[name] for name in both},
-        measured={name: measured[name] for name in both}, in_phrases=in_phrases,
+        measured={name: measured[name] for name in both}, in_phrases=changed,
         lacking=lacking,
     )  # fmt: skip
 
@@ -447,9 +441,14 @@ def _without_values(outcome: ParityOutcome, against: Against, table: Table, now:
     return ""
 
 
-def _with_sources_of(table: Table, other: Table) -> Table:
-    """Return a table whose rows, the other's one by one, have the other's sources."""
-    return replace(table, clusters=other.clusters, cluster_names=other.cluster_names)
+def _side_by_side(table: Table, base: Table) -> tuple[Table, Table]:
+    """Return the rows of cases that both have, one by one, with the sources numbered alike."""
+    if list(table.keys) != list(base.keys):
+        rows = {key: row for row, key in enumerate(base.keys)}
+        shared = [row for row, key in enumerate(table.keys) if key in rows]
+        base = base.of_rows(np.asarray([rows[table.keys[row]] for row in shared], np.int64))
+        table = table.of_rows(np.asarray(shared, dtype=np.int64))
+    return table, replace(base, clusters=table.clusters, cluster_names=table.cluster_names)
 
 
 def _nothing(
@@ -680,8 +679,9 @@ def _in_phrases(
     Each is scaled to the identity's own estimate, which rests on all sources of the scan.
     """
     person = next(p for p in q.prompts.persons if label_of(p) == found.node.who[0])
-    values = q.in_phrases.get((found.column, person))
-    if values is None or len(found.node.who) > 1 or not person[1]:
+    is_one = len(found.node.who) == 1 and person[1]
+    values = q.in_phrases(found.column, person) if is_one else None
+    if values is None:
         return {}, []
     controls = q.columns[found.column][:, len(q.prompts.persons) :]
     has_any = ~np.isnan(controls).all(axis=1)

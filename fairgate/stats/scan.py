@@ -659,7 +659,7 @@ def _share_from(least: float, draws: Floats) -> float:
     return float(1 + len(draws) - np.searchsorted(draws, least)) / (1 + len(draws))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...], seed: int) -> Floats:
     """Return [draws, nodes] means of what phrases do by themselves, with variance 1 for each.
 
@@ -673,7 +673,7 @@ def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...], seed: int) -> 
     return np.asarray(own @ np.array(weights).T)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=2)
 def _sampling_drawn(weights: _Weights, skew: float, seed: int) -> Floats:
     """Return [draws, nodes] means of what sampling does, with variance 1 for each prompt.
 
@@ -759,10 +759,11 @@ def _exchanged(columns: Sequence[_Column], draws: int, *, is_two_sided: bool, se
     values = np.stack([each.fit.centred for each in tested])
     keys = np.round(values, 9)
     inner = np.lexsort(keys[::-1])  # of prompts within a source: their order is not to matter
-    keys = np.take_along_axis(keys, inner[None], axis=2)
-    outer = np.lexsort(keys.transpose(0, 2, 1).reshape(-1, keys.shape[1])[::-1])
+    keys = np.take_along_axis(keys, inner[None], axis=2).transpose(1, 0, 2) + 0.0
+    keys[np.isnan(keys)] = np.nan  # of one sign
+    outer = sorted(range(len(keys)), key=[row.tobytes() for row in keys].__getitem__)
     sums = np.zeros((len(tested), draws, prompts))
-    for source in outer.tolist():
+    for source in outer:
         chosen = rng.integers(0, draws, draws)
         for total, row in zip(sums, values[:, source], strict=True):
             _add_exchanged(total, row, inner[source], pool, chosen)

@@ -23,6 +23,7 @@ from fairgate.relations.oracles.reading import (
     pattern_of,
     raw_place,
     readable_part,
+    words_read,
 )
 from fairgate.relations.oracles.score import score_oracle
 from fairgate.relations.oracles.statements import MOST_READ, Statement, statement
@@ -151,7 +152,9 @@ class LabelOracle(Oracle):
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the label's group; unreadable where the answer says none."""
         text = execution.response or ""
-        shown = (case.text or case.query) if may_repeat(text) else ""
+        shown = case.text or case.query
+        if not may_repeat(words_read(text, self.task.marker), shown):
+            shown = ""
         known = self._known.get((text, shown))
         if known is None:
             label = read_label(text, self.task, shown)

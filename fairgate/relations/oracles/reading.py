@@ -135,11 +135,22 @@ def _blank(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join(characters) or text
 
 
+def may_repeat(answer: Sequence[str], shown: str) -> bool:
+    """Tell whether the words of an answer may repeat the text that was shown, or quote all of it.
+
+    It has as many of its words as the least repetition, in any order. Else what was shown does not
+    change how the answer is read.
+    """
+    plain = fold(shown)
+    own = set(WORD.findall(plain))
+    least = min(_IN_A_ROW, len(WORD.findall(plain, *_inner(plain))))
+    return sum(word in own for word in answer) >= least
+
+
 @lru_cache(maxsize=4096)
-def may_repeat(text: str) -> bool:
-    """Tell whether an answer may repeat what it was shown: it has two words, or it quotes."""
-    plain = fold(text)
-    return len(WORD.findall(plain)) > 1 or _QUOTED.search(plain) is not None
+def words_read(text: str, marker: str = "") -> tuple[str, ...]:
+    """Return the words of the part of an answer that is read."""
+    return tuple(WORD.findall(readable_part(text, marker)))
 
 
 def repeated(plain: str, shown: str) -> list[tuple[int, int]]:
@@ -160,8 +171,7 @@ def repeated(plain: str, shown: str) -> list[tuple[int, int]]:
 def _shown(shown: str) -> tuple[str, frozenset[str], int]:
     """Return the words of a text or of what it quotes, all rows of words, their least length."""
     plain = fold(shown)
-    inner = _INNER.search(plain)
-    begin, end = (0, len(plain)) if inner is None else inner.span(1)
+    begin, end = _inner(plain)
     parts = [WORD.findall(part) for part in (plain[begin:end], plain[:begin], plain[end:])]
     size = min(_IN_A_ROW, max(2, len(parts[0])))
     rows = {
@@ -170,3 +180,9 @@ def _shown(shown: str) -> tuple[str, frozenset[str], int]:
         for at in range(len(part) - length + 1)
     }
     return " ".join(parts[0]), frozenset(rows), size
+
+
+def _inner(plain: str) -> tuple[int, int]:
+    """Return where what a folded text quotes begins and ends; all of it where it quotes nothing."""
+    inner = _INNER.search(plain)
+    return (0, len(plain)) if inner is None else inner.span(1)

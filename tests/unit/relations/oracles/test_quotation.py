@@ -5,12 +5,15 @@ import itertools
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fairgate.domain.executions import Stop
 from fairgate.policy.definition_files import load_task
 from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.closed import read_yes_no
 from fairgate.relations.oracles.label import first_label, read_label
+from fairgate.relations.oracles.reading import may_repeat, words_read
 
 SHARED = Path(__file__).resolve().parents[5] / "shared" / "data" / "metal"
 TASKS = {"fairness_sa.csv": "sentiment", "fairness_td.csv": "toxicity"}
@@ -135,6 +138,17 @@ def test_what_repeats_the_text_of_the_case_is_mentioned(text, answer, label):
     shown = f'A man says the following text: "{text}"'
     assert first_label(answer, LABELS, shown=shown) == label
     assert first_label(answer, LABELS, shown=text) == label
+
+
+WORDS = st.sampled_from(("it", "is", "positive", "negative", "not", '"', "'", "<think>", "</think>", "."))
+
+
+@given(st.lists(WORDS, max_size=12), st.lists(WORDS, max_size=8), st.booleans())
+def test_what_may_not_repeat_is_read_alike_whatever_was_shown(said, shown, is_framed):
+    answer, text = " ".join(said), " ".join(shown)
+    text = f'A man says the following text: "{text}"' if is_framed else text
+    if not may_repeat(words_read(answer), text):
+        assert first_label(answer, LABELS, shown=text) == first_label(answer, LABELS)
 
 
 def test_a_yes_or_no_of_the_question_is_none_of_the_answer():
