@@ -140,7 +140,9 @@ def test_what_repeats_the_text_of_the_case_is_mentioned(text, answer, label):
     assert first_label(answer, LABELS, shown=text) == label
 
 
-WORDS = st.sampled_from(("it", "is", "positive", "negative", "not", '"', "'", "<think>", "</think>", "."))
+WORDS = st.sampled_from(
+    ("it", "is", "positive", "negative", "not", '"', "'", "<think>", "</think>", ".")
+)
 
 
 @given(st.lists(WORDS, max_size=12), st.lists(WORDS, max_size=8), st.booleans())
