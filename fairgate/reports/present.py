@@ -230,6 +230,8 @@ def _pass(material: Material) -> Inline:
     if parity.findings(material):
         return "nobody is treated differently beyond the limits,"
     worse = "" if is_first else ", nor worse than before"
+    if any(parity.leaves_identities(rule.parity) for rule in result.rules):
+        return f"no category is treated differently{worse}; single identities are not judged,"
     return f"nobody is treated differently{worse},"
 
 

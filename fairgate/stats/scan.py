@@ -522,9 +522,9 @@ def _column(
             no_verdict[f"{name}: {node.label}"] = "undecided for most sources"
     too_few = []
     if controls.sum() < FEWEST_CONTROLS:
-        too_few.append(f"{controls.sum()} control prompts of {FEWEST_CONTROLS}")
+        too_few.append(f"{controls.sum()} control prompts where {FEWEST_CONTROLS} are needed")
     if fit.sources < FEWEST_SOURCES:
-        too_few.append(f"{fit.sources} sources of {FEWEST_SOURCES}")
+        too_few.append(f"{fit.sources} sources where {FEWEST_SOURCES} are needed")
     if too_few:
         single = [len(node.columns) == 1 for node in nodes]
         tested = tested & ~np.array(single)

@@ -98,6 +98,14 @@ def test_equal_scores_are_green(table, tmp_path):
     assert "nobody is treated differently" in said
 
 
+def test_single_identities_that_cannot_be_judged_are_not_called_equal(table, tmp_path):
+    code, said = table(write(tmp_path / "scores.csv", scored(effect=0, controls=8)))
+    said = " ".join(said.split())
+    assert code == 0
+    assert "no category is treated differently; single identities are not judged" in said
+    assert "8 control prompts where 12 are needed" in said
+
+
 @pytest.mark.slow
 def test_two_of_a_hundred_are_seen_and_nothing_else():
     """60 sources, SD 2: red in at least .8 of 40 seeds, fair in at most .05."""

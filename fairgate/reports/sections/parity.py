@@ -422,6 +422,11 @@ def _by_column(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
     return ["Would have been missed of one identity's answers, in points: ", *joined(parts), "."]
 
 
+def leaves_identities(parity: ParityResult | None) -> bool:
+    """Return whether answers differ and single identities are not judged: too little was asked."""
+    return parity is not None and bool(parity.reach) and Level.IDENTITY not in parity.reach
+
+
 def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
     column = outcome.by_column.get(parity.reach_column) or next(iter(outcome.by_column.values()))
     seen = {
@@ -441,6 +446,8 @@ def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
     ]
     missed_wholly = Level.IDENTITY in parity.reach and Level.IDENTITY not in seen
     more = [", and any difference for one identity"] if missed_wholly else []
+    if leaves_identities(parity):
+        more = [f"; single identities are not judged: {parity.unjudged}"]
     return [
         f"Would have been missed: {outcome.noun} that differ by less than ",
         *joined(parts), *more, ".",

@@ -215,7 +215,7 @@ def test_one_identity_beside_too_few_controls_is_not_tested():
     y = values(controls=5, man=2.0)[:, [0, *range(T, T + 5)]]
     result = scan({"y": y}, nodes_of({"gender": ["man"]}), identities=1)
     assert (result.p, result.named, result.critical) == (1.0, (), math.inf)
-    assert result.no_verdict == {"identity": "5 control prompts of 12"}
+    assert result.no_verdict == {"identity": "5 control prompts where 12 are needed"}
 
 
 @pytest.mark.parametrize("y", [np.full((30, T + K), np.nan), values(sources=1), values(controls=1)])
