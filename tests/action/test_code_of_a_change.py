@@ -22,7 +22,7 @@ from fairgate.github.comments import read_comment
 
 DOCS = Path(__file__).parents[2] / "docs" / "how-to"
 PAGE = (DOCS / "pull-requests.md").read_text("utf-8")
-CODE = re.search(r"```python\n(.*?)```", (DOCS / "own-terms.md").read_text("utf-8"), re.DOTALL)[1]
+CODE = (DOCS.parent / "examples/relations/my_relations.py").read_text("utf-8")
 GATE = "policies/small.yaml"
 OWN = POLICY.replace("control: paper", "relations: [own/*]").replace("[race, gender]", "[gender]")
 BLIND = CODE.replace(

@@ -12,8 +12,7 @@ from fairgate.domain.units import Reading
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
 from fairgate.relations.relation_files import own_relations
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "own-terms.md"
-CODE = re.search(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)[1]
+CODE = (Path(__file__).parents[2] / "docs/examples/relations/my_relations.py").read_text("utf-8")
 POLICY = """\
 version: 1
 name: own

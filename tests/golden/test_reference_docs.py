@@ -43,30 +43,31 @@ def test_schemas_of_what_is_written(check_golden, name, model):
     check_golden(ROOT / "fairgate" / "data" / f"{name}.schema.json", schema)
 
 
-def source_of(metric):
-    """Return whose definition it is, without the section."""
+def notes_of(metric):
+    """Return what of a metric is not usual: what is better, its range; and whose definition it is."""
     name = metric.reference.partition(",")[0]
-    return "" if name == "FairGate" else name
+    bounds = f"{metric.least:g}…{metric.greatest:g}"
+    usual = {"lower", "0…1", "FairGate"}
+    notes = [each for each in (metric.better, bounds, name) if each not in usual]
+    return f" ({', '.join(notes)})" if notes else ""
 
 
 def test_metrics_page(check_golden):
     lines = [MADE, "# Metrics\n\n"]
     lines.append(
-        "Rates are fractions in policies and records and shown times 100 in reports. A bound at the\n"
-        "least or greatest value that a metric can have is an error. Headings name the dimensions for\n"
-        "`where`; the source is [a paper](glossary.md#papers), or FairGate's own definition.\n"
+        "Rates are fractions in policies and records and shown times 100 in reports. Headings name the\n"
+        "dimensions for `where`. In brackets stands what is not usual (lower is better, from 0 to 1) and\n"
+        "[whose definition](glossary.md#papers) it is, if not FairGate's. A bound at the end of the range\n"
+        "is an error.\n"
     )
     for dimensions in dict.fromkeys(one.dimensions for one in METRICS):
         lines.append(f"\n## {f'By {listed(dimensions)}' if dimensions else 'Of whole suites'}\n\n")
-        lines.append("| metric | meaning | better | range | source |\n|---|---|---|---|---|\n")
         lines += [
-            f"| `{m.id}` | {m.title} | {m.better} | {m.least:g}…{m.greatest:g} | {source_of(m)} |\n"
-            for m in METRICS
-            if m.dimensions == dimensions
+            f"- `{m.id}`: {m.title}{notes_of(m)}\n" for m in METRICS if m.dimensions == dimensions
         ]
     page = "".join(lines)
     check_golden(REFERENCE / "metrics.md", page)
-    assert sorted(re.findall(r"^\| `(.*?)`", page, re.MULTILINE)) == sorted(m.id for m in METRICS)
+    assert sorted(re.findall(r"^- `(.*?)`", page, re.MULTILINE)) == sorted(m.id for m in METRICS)
 
 
 (SAMPLE,) = RELATIONS["genfair/mr2-removal-all"].EXAMPLES
