@@ -22,7 +22,7 @@ several](#options-of-several-commands).
 
 [Exit codes](../explanation/verdict.md#exit-codes), and 130 where a run was interrupted: run it again to go on.
 
-[The action](action.md) calls `fairgate github`. Before every command:
+Before every command:
 
 """
 TOGETHER = {
@@ -31,8 +31,8 @@ TOGETHER = {
     "Others": (),
 }
 """Options that come together, by the heading below which they stand; the last are all further ones."""
-OF_THE_ACTION = "github"
-"""Options of these commands are the action's inputs, which have a page of their own."""
+FURTHER = "Further commands"
+"""The group whose commands have a line each, without options."""
 
 
 def command_page() -> str:
@@ -46,9 +46,9 @@ def command_page() -> str:
     for title, commands in ((title, dict(rows)) for title, rows in groups):
         parts.append(f"\n## {title}\n")
         for name, context in found.items():
-            if name.split()[0] in commands and not name.startswith(OF_THE_ACTION):
-                parts += _command(name, context, shared)
-    parts.append("\n## Options of several commands\n")
+            if name.split()[0] in commands:
+                parts += _command(name, context, shared, in_a_line=title == FURTHER)
+    parts.append("\n\n## Options of several commands\n")
     known = {name for names in TOGETHER.values() for name in names}
     for title, names in TOGETHER.items():
         parts.append(f"\n### {title}\n\n")
@@ -60,13 +60,13 @@ def command_page() -> str:
     return "".join(parts)
 
 
-def _command(name: str, context: click.Context, shared: list[Option]) -> Iterator[str]:
-    usage = [name, *context.command.collect_usage_pieces(context)[1:]]
+def _command(
+    name: str, context: click.Context, shared: list[Option], *, in_a_line: bool
+) -> Iterator[str]:
+    usage = " ".join([name, *context.command.collect_usage_pieces(context)[1:]])
     first = " ".join(str(context.command.help).split("\n\n")[0].split())
-    yield f"\n### `fairgate {' '.join(usage)}`\n\n{first}"
-    yield "\n"
-    found = options(name, context)
-    own = [line(option) for option in found if option not in shared]
+    yield f"\n- `{usage}`: {first}" if in_a_line else f"\n### `fairgate {usage}`\n\n{first}\n"
+    own = [line(option) for option in options(name, context) if option not in shared]
     yield from ["\n", *own] if own else []
 
 
@@ -83,7 +83,7 @@ def leaves(command: click.Group, context: click.Context) -> Iterator[tuple[str, 
 
 def options(name: str, context: click.Context) -> list[Option]:
     """Return the names and the text of each option that the page shows of a command."""
-    if name.startswith(OF_THE_ACTION):
+    if name and every_command()[name.split(maxsplit=1)[0]].group == FURTHER:
         return []
     found = (each for each in context.command.params if isinstance(each, click.Option))
     records = (

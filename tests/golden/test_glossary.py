@@ -40,7 +40,7 @@ def rare_words():
 def test_rare_words_of_reports_stand_in_the_glossary():
     words = rare_words()
     assert len(words) > 30
-    explained = " ".join(re.findall(r"^\| ([^|]+) \|", GLOSSARY, re.MULTILINE))
+    explained = " ".join(re.findall(r"^- \*\*(.+?)\*\*:", GLOSSARY, re.MULTILINE))
     missing = {
         word: files
         for word, files in words.items()

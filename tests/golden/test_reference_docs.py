@@ -155,10 +155,18 @@ def test_every_link_leads_to_a_file_and_a_heading(page):
 
 def rows(fields, above):
     """Yield a line for each input or output, after those that an action above has alike."""
-    alike = [f"`{name}`" for name, field in fields.items() if above.get(name) == field]
-    if alike:
-        yield f"- As above: {', '.join(alike)}.\n"
-    for name, field in fields.items():
+    new = {name: field for name, field in fields.items() if above.get(name) != field}
+    for words, names in (
+        ("As above", [name for name in fields if name not in new]),
+        (
+            "Paths of files",
+            [n for n, field in new.items() if field["description"].startswith("Path of the ")],
+        ),
+    ):
+        if names:
+            yield f"- {words}: {', '.join(f'`{name}`' for name in names)}.\n"
+        new = {name: field for name, field in new.items() if name not in names}
+    for name, field in new.items():
         default = field.get("default")
         note = (
             ""
@@ -167,8 +175,7 @@ def rows(fields, above):
             if default
             else " (required)"
         )
-        if above.get(name) != field:
-            yield f"- `{name}`{note}: {' '.join(field['description'].split())}\n"
+        yield f"- `{name}`{note}: {' '.join(field['description'].split())}\n"
 
 
 def test_action_page(check_golden):
