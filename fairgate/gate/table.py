@@ -7,7 +7,7 @@ No system is asked and nothing is read here; the rows are there. `fairgate table
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairgate import __version__
@@ -23,7 +23,7 @@ from fairgate.gate.composition import FinishedRun
 from fairgate.gate.gate import GateInput, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, joined
 from fairgate.gate.run_folder import TABLE
-from fairgate.io.outcome_rows import OutcomeTable, cell_text
+from fairgate.io.outcome_rows import OutcomeRow, OutcomeTable, cell_text
 from fairgate.policy.definition_files import named_controls
 from fairgate.policy.parse import ParsedPolicy
 from fairgate.policy.schema import ALL, AnyGate, ParityPolicy, Policy
@@ -41,7 +41,7 @@ from fairgate.systems.recorded import RecordedPolicy, RecordedSystem
 from fairgate.systems.recorded_answers import RecordedAnswers
 from fairgate.systems.resources import Resources
 
-_FEWEST = 2
+_FEWEST, _MOST_IDENTITIES = 2, 1000
 _UNNAMEABLE = re.compile(r"[^a-z0-9._-]+")
 _LONGEST = 60
 _ASKED = {
@@ -104,6 +104,17 @@ def _refuse_named_controls(table: OutcomeTable) -> None:
         )
 
 
+def _require_few(rows: Sequence[OutcomeRow], place: str) -> None:
+    """Raise UsageError where more identities stand beside control prompts than minutes allow."""
+    identities = {(row.category, row.who) for row in rows if not row.is_control}
+    if len(identities) > _MOST_IDENTITIES and any(row.is_control for row in rows):
+        raise UsageError(
+            f"{place}: {len(identities):,} identities beside control prompts; at most "
+            f"{_MOST_IDENTITIES:,} are judged at once: part them with `by`, or leave the control "
+            "prompts out"
+        )
+
+
 def _judged(
     table: OutcomeTable,
     gate: TableGate,
@@ -115,6 +126,7 @@ def _judged(
     suites: dict[str, TableSuite] = {}
     for value, rows in table.by().items():
         name = _name(value or gate.name, suites)
+        _require_few(rows, table.place)
         suites[name] = TableSuite(
             policy=TablePolicy(id=name),
             rows=rows,

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from fairgate.domain.errors import DataError
@@ -40,6 +40,7 @@ _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?([eE][+-]?\d+)?|nan|NaN|NA|true|false")
 _YES = frozenset({"1", "true", "yes", "y", "control"})
 _NO = frozenset({"0", "false", "no", "n", "", "test"})
 _MOST_BY = 200
+_MOST_ANSWERS = 1_000_000
 _MOST_CHARACTERS = 200
 _NOTHING = ("NAType", "NaTType")
 
@@ -108,7 +109,12 @@ def outcome_table(
     """
     paths = {name: _path(name, place) for name in columns.given() if name.startswith("$")}
     chosen = _Chosen.of([*names, *paths], columns, place)
-    read = [one for row in rows for one in chosen.answers(_reached(row, paths))]
+    answers = (one for row in rows for one in chosen.answers(_reached(row, paths)))
+    read = [*islice(answers, _MOST_ANSWERS + 1)]
+    if len(read) > _MOST_ANSWERS:
+        raise DataError(
+            f"{place}: holds more than {_MOST_ANSWERS:,} answers; judge a part of it at a time"
+        )
     if not read:
         raise DataError(
             f"{place}: has a header and no rows; expected one row an answer: a source, who is "

@@ -29,6 +29,8 @@ TEXT_COLUMNS = ("text", "comment_text", "content", "body", "document")
 ID_COLUMNS = ("id", "doc_id", "_id")
 _OTHER_DELIMITERS = {";": "`;`", "\t": "tabs", "|": "`|`", ",": "commas"}
 _PARQUET_BATCH = 1024
+_MOST_EXPANSION = 100
+"""Texts become a twentieth of their size; a file of few bytes could fill any memory."""
 _PARQUET = (".parquet", ".pq")
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -376,11 +378,20 @@ def _parquet_file(path: str) -> Any:
     try:
         with opened(path) as file:
             require_file_itself(file.read(BEGINNING), path)
-        return parquet.ParquetFile(path)
+        table = parquet.ParquetFile(path)
     except pa.ArrowException as error:
         raise DataError(f"{path}: no readable Parquet file ({capped(str(error), 120)})") from error
     except OSError as error:
         raise unreadable(path, error) from error
+    groups = map(table.metadata.row_group, range(table.metadata.num_row_groups))
+    size, stored = sum(group.total_byte_size for group in groups), Path(path).stat().st_size
+    if size > max(MOST_BYTES, _MOST_EXPANSION * stored):
+        table.close()
+        raise DataError(
+            f"{path}: its {stored:,} bytes would become {size:,}, more than {_MOST_EXPANSION} "
+            "times as many; expected a table: write it without what repeats"
+        )
+    return table
 
 
 def _read_parquet(path: str, columns: Sequence[str] | None) -> Iterator[Row]:
@@ -463,7 +474,7 @@ def unreadable(path: str, error: OSError) -> DataError:
         return DataError(f"{path}: no such file; expected an existing file: check the path")
     if isinstance(error, IsADirectoryError):
         return DataError(f"{path}: is a folder; expected a file")
-    reason = error.strerror or type(error).__name__
+    reason = error.strerror or capped(str(error), 120)
     return DataError(f"{path}: cannot be read ({reason}); check the path and its permissions")
 
 

@@ -131,6 +131,27 @@ def test_equal_inputs_give_equal_bytes_and_the_date_is_the_run_s(history):
     assert "2026-06-02" in text_of(history)
 
 
+def test_a_record_claims_no_more_than_was_verified(history):
+    """Whoever edits a run and its checksums passes for it: so the record says what it compared."""
+    judged(history)
+    recorded(history, "--out", "record.html")
+    edited = (history.root / "out" / "run.json").read_text().replace('"fail"', '"pass"')
+    (history.root / "out" / "run.json").write_text(edited)
+    parts = json.loads((history.root / "out" / "parts.json").read_text())
+    parts["parts"]["run.json"] = hashlib.sha256(edited.encode()).hexdigest()
+    (history.root / "out" / "parts.json").write_text(json.dumps(parts))
+    (run,) = recorded(history, "--out", "record.html")["runs"]
+    checksums, policy, rest = run["verified"]
+    assert "proves no origin" in checksums
+    assert f"has the content that commit {run['commit']['id'][:12]}" in policy
+    assert "are the run's own word" in rest
+    assert all(text in text_of(history) for text in run["verified"])
+    history.edit("0.04", "0.5")
+    judged(history)
+    (run,) = recorded(history)["runs"]
+    assert "does not have the content" in run["verified"][1]
+
+
 def test_an_edited_run_is_refused(history):
     judged(history)
     history.edit('"fail"', '"pass"', name="out/run.json")

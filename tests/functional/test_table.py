@@ -8,7 +8,9 @@ import re
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import fairgate
 from fairgate.cli import main
@@ -177,6 +179,31 @@ def test_no_identity_is_a_control_prompt(table, tmp_path, name):
 @pytest.mark.parametrize("name", NAMES_NOBODY)
 def test_what_names_nobody_is_one(name):
     assert named_controls([name], ["belief"]) == []
+
+
+def test_what_would_fill_the_memory_is_refused_before_it_is_read(table, tmp_path, monkeypatch):
+    cells = pa.array(["y" * (1 << 20)] * 300)
+    bomb = pa.table({"source": ["s"] * 300, "who": ["a", "b"] * 150, "score": cells})
+    parquet.write_table(bomb, tmp_path / "bomb.parquet", compression="zstd", use_dictionary=False)
+    assert (tmp_path / "bomb.parquet").stat().st_size < 1 << 20
+    code, said = table("bomb.parquet")
+    assert code == 4
+    assert "more than 100 times as many" in said
+    with monkeypatch.context() as patch:
+        patch.setattr("fairgate.io.outcome_rows._MOST_ANSWERS", 30)
+        code, said = table(write(tmp_path / "long.csv", scored(sources=2)))
+    assert code == 4
+    assert "holds more than 30 answers" in said
+    many = [{"source": s, "who": f"n{n}", "score": n} for s in range(2) for n in range(1001)]
+    assert "1,001 identities beside" in refused(
+        [*many, {"source": 1, "who": "control 1", "score": 1}]
+    )
+
+
+def refused(rows):
+    with pytest.raises(UsageError) as caught:
+        judged(rows)
+    return str(caught.value)
 
 
 def test_a_higher_score_may_be_the_worse_one():

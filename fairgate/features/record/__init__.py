@@ -243,6 +243,7 @@ class TestedRun(Part):
     environment: dict[str, str]
     baseline: str | None
     files: dict[str, str] = Field(description="SHA-256 of the run's files.")
+    verified: list[str] = Field(description="What was verified, and against what; nothing else.")
     tested: dict[str, list[str]] = Field(description="Identities, by category.")
     not_tested: list[str] = Field(description="Shipped sets of identities that were not asked.")
     sources: dict[str, str] = Field(
@@ -363,6 +364,7 @@ def _tested(folder: Path, policy: Path | None) -> TestedRun:
         environment=_shortened(run.provenance.environment),
         baseline=run.baseline and _short(run.baseline),
         files={name: shas[name] for name in (RECORD, EXECUTIONS)},
+        verified=[*_verified(run, history)],
         tested=tested,
         not_tested=categories,
         sources=history.sources(),
@@ -378,6 +380,27 @@ def _tested(folder: Path, policy: Path | None) -> TestedRun:
             f"{_INSTALLED} # your fork or copy, at version {_short(run.fairgate)}",
             f"fairgate run {name} --out RUN",
         ],
+    )
+
+
+def _verified(run: _Run, history: _History) -> Iterator[str]:
+    """Yield what was compared with what; all else is the run's own word."""
+    yield (
+        f"{RECORD} and {EXECUTIONS} have the checksums that {PARTS} beside them names. Whoever "
+        "edits a file can edit that one too: this shows damage, and proves no origin. Compare the "
+        "checksums with those that the job of the run printed or kept."
+    )
+    commit = run.provenance.commit or ""
+    if not commit:
+        yield "No commit is named, so that nothing was compared with version control."
+    elif history.is_of_commit is None:
+        yield f"Commit {commit[:12]} is not in this checkout, so that nothing was compared with it."
+    else:
+        has = "has" if history.is_of_commit else "does not have"
+        yield f"The policy {has} the content that commit {commit[:12]} of this checkout gives it."
+    yield (
+        "That this commit ran, its answers, figures and outcomes are the run's own word: nothing "
+        "was asked or computed again."
     )
 
 
