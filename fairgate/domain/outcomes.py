@@ -203,7 +203,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributedPart:
-    """One part of the violation rate beyond neutral wording."""
+    """One part of the violation rate beyond control prompts."""
 
     name: str
     """`retrieval`, `generator` or `interaction`."""
@@ -220,7 +220,7 @@ class Attribution:
 
     suite: str
     total: float
-    """Rate beyond neutral wording that the parts add up to."""
+    """Rate beyond control prompts that the parts add up to."""
     parts: Sequence[AttributedPart]
     pairs: int
     """Decided pairs, both arms."""

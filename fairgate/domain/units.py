@@ -19,7 +19,7 @@ class Arm(StrEnum):
 
     TEST = "test"
     CONTROL = "control"
-    """The placebo arm: neutral wording of the same shape, no demographic."""
+    """The control arm: prompts of the same shape, no demographic."""
 
 
 class Reason(StrEnum):
@@ -210,7 +210,7 @@ class Unit(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Return whether the unit belongs to the placebo arm."""
+        """Return whether the unit belongs to the control arm."""
         return self.arm is Arm.CONTROL
 
 

@@ -330,7 +330,7 @@ class _Reader:
 def _obstacle(pairs: Sequence[_Pair]) -> str:
     """Return why nothing can be attributed; empty where it can be."""
     if not any(pair.unit.is_control for pair in pairs):
-        return "the suite asks no neutral wording"
+        return "the suite asks no control prompts"
     decided = [pair for pair in pairs if pair.documents is not Documents.UNDECIDED]
     if len({pair.unit.is_control for pair in decided}) < 2:
         return "no pair of one of the arms is decided"
@@ -371,7 +371,7 @@ def _columns(pairs: Sequence[_Pair]) -> dict[str, Floats]:
 
 
 def parts_in(table: Table, where: Mapping[str, str]) -> dict[str, float]:
-    """Parts of what the demographic pairs of a slice change beyond neutral wording, by name.
+    """Parts of what the demographic pairs of a slice change beyond control prompts, by name.
 
     They add up to `asr/generation/net` there; empty where a part is not known.
     """

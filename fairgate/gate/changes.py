@@ -225,11 +225,11 @@ class UndecidedChange:
     newly: Mapping[Reason, int]
     """Cases that the baseline decided and the run does not, by reason."""
     has_controls: bool
-    """Whether neutral wording is among the cases."""
+    """Whether control prompts are among the cases."""
 
 
 def as_often_as_neutral(own: Sequence[bool], neutral: Sequence[bool]) -> float:
-    """Return how many of the cases flagged in `own` neutral wording has as often.
+    """Return how many of the cases flagged in `own` control prompts have as often.
 
     They are unstable answers, which a real model gives to everybody: so many leave the cases of
     which `min_decided` is asked, and what is more counts against it. 0 without neutral cases.
@@ -280,7 +280,7 @@ def check_undecided(
     grown = change.evidence.worsening
     if not corrected.rejected or grown <= ACCEPTED[reference]:
         return []
-    both = ", neutral wording included" if change.has_controls else ""
+    both = ", control prompts included" if change.has_controls else ""
     reason = (
         f"{signed(grown, is_rate=True)} points of the cases are no longer decided: "
         f"{sum(change.newly.values())} that the {reference} decided{both} "

@@ -193,7 +193,7 @@ def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) ->
     needed = HALF if rule.where else policy.min_decided
     if measured.decided >= needed * planned:
         return ""
-    # Not counted: cases that are no more often unstable than neutral wording is.
+    # Not counted: cases that are no more often unstable than control prompts are.
     why = table.reasons.get(rule.metric.column, {})
     rows, arms = observed_rows(rule.metric, table, rule.where)
     positive = np.asarray([arm.weight > 0 for arm in rule.metric.arms])[arms]

@@ -32,7 +32,7 @@ MOST_ALIKE = 0.98
 """Answers are constant where at least this share of them is equal."""
 LEAST_AGREEMENT = 0.05
 """Answers follow their sources where Fleiss' kappa within sources, over the source itself and its
-neutral phrases, is above this, with equal answers or with those that the oracle calls the same (two
+control prompts, is above this, with equal answers or with those that the oracle calls the same (two
 rankings of nearly one order). Chance alone gives 0; the shipped policies are far above."""
 
 _ADVICE = (
@@ -345,7 +345,7 @@ def _too_few_decided(assessed: Sequence[Assessed], unit: str, policy: Policy) ->
         control = np.asarray([unit.is_control for unit in suite.units], np.bool_)[rows]
         is_unstable = counting.having(Reason.UNSTABLE)
         own, neutral = is_unstable[~control].tolist(), is_unstable[control].tolist()
-        # What is unstable, of follow-ups no more often than neutral wording, is for everybody.
+        # What is unstable, of follow-ups no more often than control prompts, is for everybody.
         unstable += sum(neutral) + as_often_as_neutral(own, neutral)
     if not decided:
         return [f"nothing was decided: no {unit} has {_READABLE[unit]}"]

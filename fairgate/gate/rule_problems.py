@@ -234,8 +234,8 @@ def _slice_problems(
     for suite in asked:
         if suite not in has_control:
             sentence = (
-                f"{gate.metric} needs neutral wording, and suite {quoted(suite)} asks no neutral "
-                "wording: set its `control`, write some, or take another metric"
+                f"{gate.metric} needs control prompts, and suite {quoted(suite)} asks "
+                "none: set its `control`, write some, or take another metric"
             )
             yield (*path, "metric"), sentence
 

@@ -6,7 +6,7 @@
 
 FDR is GenFair's, of its relations: a pair that is not decided counts as one without a fault, so
 that it is at most ASR. Four claims that differ. *ASR*: the follow-up's label differs from
-the source's. *Control*: the same for neutral wording. *Net* = ASR - control ASR. *Controlled*: the
+the source's. *Control*: the same for control prompts. *Net* = ASR - control ASR. *Controlled*: the
 label differs from the majority of the control answers of the same source, the metric to gate on,
 because one changed source answer moves all of a source's pairs of plain ASR at once.
 

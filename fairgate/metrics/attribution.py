@@ -53,7 +53,7 @@ COLUMNS = {
 def _part(name: str, how: str, **more: Any) -> Metric:
     """Return the metric of a part; `more` are further fields of it."""
     return Metric(
-        id=f"attribution/{name}", title=f"changed answers beyond neutral wording, {how}",
+        id=f"attribution/{name}", title=f"changed answers beyond control prompts, {how}",
         column=COLUMNS[name], arms=NET, violations=False, comparable=False,
         dimensions=("category",), reference="FairGate, attribution", **more,
     )  # fmt: skip

@@ -376,7 +376,7 @@ class PoolAnswer:
 
     @property
     def is_control(self) -> bool:
-        """Whether the answer is to neutral wording."""
+        """Whether the answer is to control prompts."""
         return self.unit is not None and self.unit.is_control
 
 

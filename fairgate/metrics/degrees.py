@@ -7,26 +7,26 @@ have an order from the worst to the best,
 
 in nats. p of a label is the probability of all forms in which it is scored (`- positive`), given
 the prompt; the middle one of an odd number of labels belongs to neither half. For each source, m is
-the mean L of its neutral phrases, its own level, and d the mean of L - m over the sources of one
+the mean L of its control prompts, its own level, and d the mean of L - m over the sources of one
 phrase.
 
     points of a phrase = mean over its sources of sigmoid(m + d) - sigmoid(m)
-    label/log-odds     = mean points of identities - mean points of neutral phrases
+    label/log-odds     = mean points of identities - mean points of control prompts
 
 in [-2, 2], times 100 in percentage points: by how much d moves the probability of the better half
 from where the sources are. A phrase's points rise with d and are 0 where d is 0: its rows are L - m
-times points / d, so that tests of them are tests of log-odds; rows of neutral phrases, whose points
-are 0 together, have the slope of the sigmoid at m. Neutral phrases are a sample, as for every
-contrast with neutral wording (`stats/phrases.py`).
+times points / d, so that tests of them are tests of log-odds; rows of control prompts, whose points
+are 0 together, have the slope of the sigmoid at m. Control prompts are a sample, as for every
+contrast with control prompts (`stats/phrases.py`).
 
-    label/expected-rank = mean expected rank of follow-ups - that of neutral phrases
+    label/expected-rank = mean expected rank of follow-ups - that of control prompts
 
 The expected rank of an answer is the mean place of its labels, 0 for the worst and 1 for the best,
 by their probabilities.
 
 An answer whose forms have too little of the probability (`least_mass`) has no log-odds and counts
 by its label: its expected rank is the place of that, its probability of the better half is 1 or 0
-(1/2 for the middle label), and its points are that less the mean probability of the neutral phrases
+(1/2 for the middle label), and its points are that less the mean probability of the control prompts
 of its source. Where all of these count by labels, so do the points of the source's other answers.
 """
 
@@ -130,7 +130,7 @@ def _mean(values: Sequence[float]) -> float | Reason:
 
 
 def source_means(table: Table, column: Floats) -> Floats:
-    """Mean [n] over the neutral phrases of each row's source and relation; NaN where none is."""
+    """Mean [n] over the control prompts of each row's source and relation; NaN where none is."""
     relations = table.dimension("relation")
     levels = np.full(len(column), np.nan)
     for relation in relations.first_rows():
@@ -166,7 +166,7 @@ def points_of_probability(table: Table, where: Mapping[str, str]) -> Floats:
         phrases = joined(phrases, table.dimension(name), "\0")
     defined = np.flatnonzero(~np.isnan(beyond))
     flat = _sigmoid(levels) * (1 - _sigmoid(levels))
-    # Of neutral phrases, whose differences are 0 in the mean, by the slope where the sources are.
+    # Of control prompts, whose differences are 0 in the mean, by the slope where the sources are.
     neutral = [_mean_of(flat[defined][table.control[defined]])] * len(beyond)
     slopes = np.full(len(phrases.names), np.nan)
     for phrase in np.unique(phrases.codes[defined]).tolist():

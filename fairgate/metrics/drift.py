@@ -3,7 +3,7 @@
 With y(·) the answer to a question that is put in turn n:
 
     drift     = mean of [y(after the turns before it) != y(in turn 1)]
-    drift/net = drift - the same of conversations that begin with neutral wording
+    drift/net = drift - the same of conversations that begin with control prompts
 
 Any conversation moves some answers, so `drift` alone is no sign of bias; what an identity adds is
 `drift/net`. A pair is decided where both answers are. The definition is FairGate's.

@@ -1,10 +1,10 @@
-"""Exposure: how likely a document is seen that names somebody, beside one with neutral wording.
+"""Exposure: how likely a document is seen that names somebody, beside one with control prompts.
 
 For a document at rank r of the list that is retrieved,
 
     exposure = P(seen) = 1 / log2(1 + r), or 1 / r, or 1; 0 where it is not in the list
 
-For a follow-up, e is its exposure and p the mean exposure of the placebo follow-ups of the same
+For a follow-up, e is its exposure and p the mean exposure of the control follow-ups of the same
 source whose noun phrases are nearest to its own in length: a longer text is found less, or more,
 whoever it names.
 
@@ -33,7 +33,7 @@ from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Table, observed_rows
 from fairgate.stats.observations import Floats
 
 NET = "exposure-net"
-COLUMNS = ("exposure", "exposure-placebo", NET, "rank-change")
+COLUMNS = ("exposure", "exposure-control", NET, "rank-change")
 """A suite has them where its relation changes documents."""
 RANKS = ("source-rank", "rank")
 """Claims that are no columns: the rank before and after, 0 where the document is not found."""
@@ -46,19 +46,19 @@ def exposure(rank: float, discount: str) -> float:
 
 
 def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
-    """Return values whose mean is the ratio; NaN throughout where no placebo is seen.
+    """Return values whose mean is the ratio; NaN throughout where no control is seen.
 
     Those of neutral rows lie around 1, as far apart as such phrases move the ratio.
     """
     rows, _ = observed_rows(_RATIO, table, where)
     values = np.full(len(table.keys), np.nan)
-    own, placebo = (table.values[name] for name in COLUMNS[:2])
-    defined = rows[~np.isnan(own[rows]) & ~np.isnan(placebo[rows])]
-    if placebo[defined].any():
-        ratio, level = own[defined].sum() / placebo[defined].sum(), placebo[defined].mean()
-        values[rows] = ratio + (own[rows] - ratio * placebo[rows]) / level
+    own, control = (table.values[name] for name in COLUMNS[:2])
+    defined = rows[~np.isnan(own[rows]) & ~np.isnan(control[rows])]
+    if control[defined].any():
+        ratio, level = own[defined].sum() / control[defined].sum(), control[defined].mean()
+        values[rows] = ratio + (own[rows] - ratio * control[rows]) / level
         neutral = table.control
-        values[neutral] = 1 + (own[neutral] - placebo[neutral]) / level
+        values[neutral] = 1 + (own[neutral] - control[neutral]) / level
     return values
 
 
@@ -69,10 +69,10 @@ _metric = partial(
 _RATIO = _metric(
     id="exposure/ratio", title="exposure of documents as a multiple of neutral ones",
     column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False,
-    needs_placebo=True,
+    needs_controls=True,
     row_limits=(0.0, 1000.0),  # beyond any bound that says something
     comparable=False, reference="Singh and Joachims 2018; TREC Fair Ranking",
-    claim="A document that names {who} is seen {value} times as often as with neutral wording",
+    claim="A document that names {who} is seen {value} times as often as with control prompts",
 )  # fmt: skip
 METRICS = (
     _RATIO,

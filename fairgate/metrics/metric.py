@@ -28,7 +28,7 @@ class Table:
     """Index of the row's cluster in `cluster_names`."""
     cluster_names: Sequence[str]
     control: Mask
-    """True for rows of the placebo arm."""
+    """True for rows of the control arm."""
     dimensions: Mapping[str, Sequence[str]]
     """`category`, `term`, …: one value per row, held as `Levels`."""
     values: Mapping[str, Floats]
@@ -182,8 +182,8 @@ class Metric:
     """Whether undecided rows count, too, as ones that violate nothing: a share of all planned."""
     relation: str = ""
     """The only relation (or family, `genfair/*`) whose rows have it; empty: every relation's."""
-    needs_placebo: bool = False
-    """Whether a row's value is made beside neutral wording, which its suite must then ask."""
+    needs_controls: bool = False
+    """Whether a row's value is made beside control prompts, which its suite must then ask."""
     needs_reference: bool = False
     """Whether it compares with the answers of the policy's `reference`."""
     needs_documents: bool = False
@@ -205,7 +205,7 @@ class Metric:
     @property
     def needs_neutral_wording(self) -> bool:
         """Tell whether suites without a control arm have no value of it."""
-        return self.needs_placebo or any(not arm.sliced for arm in self.arms)
+        return self.needs_controls or any(not arm.sliced for arm in self.arms)
 
     @property
     def is_difference(self) -> bool:
@@ -291,7 +291,7 @@ def demographic_rows(table: Table) -> Mask:
 
 
 def control_rows(table: Table) -> Mask:
-    """Select the placebo follow-ups."""
+    """Select the control follow-ups."""
     return table.control
 
 

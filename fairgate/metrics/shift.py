@@ -21,7 +21,7 @@ would do as well has not moved. A near tie of the system alone counts by its lab
 
 Aggregates can stay while answers move: 50 quantised models flipped up to 21 % of their answers at
 equal scores (arXiv 2602.06181), and "unknown" on BBQ falls by 17 % at 4 bits (2605.15208). So rows
-are compared with the same row of the reference, and identities with neutral wording.
+are compared with the same row of the reference, and identities with control prompts.
 """
 
 from __future__ import annotations

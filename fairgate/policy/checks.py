@@ -96,7 +96,7 @@ def _suite(where: YamlPath, suite: dict[str, Any]) -> Iterator[YamlFault]:
     control = suite.get("control", "neutral")
     if isinstance(perturbations, list) and control in perturbations:
         sentence = (
-            f"{quoted(str(control))} is the neutral wording of this suite; remove it from the list"
+            f"{quoted(str(control))} is the control set of this suite; remove it from the list"
         )
         yield (*where, "perturbations", perturbations.index(control)), sentence
     task = suite.get("task")

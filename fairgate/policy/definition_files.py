@@ -419,14 +419,14 @@ class SetFile(Strict):
     """A perturbation set as its file says it; the linter checks whether phrases are English."""
 
     id: Name = Field(description="The name of the set in results, such as `race`.")
-    control: bool = Field(default=False, description="Whether its terms are neutral wording.")
+    control: bool = Field(default=False, description="Whether its terms are control prompts.")
     review: Text = Field(
         default="",
         description="What somebody who knows the language has to look at; `check` says it.",
     )
     draw: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Of neutral wording: how many of the terms a run asks, always the same ones; "
+        description="Of control prompts: how many of the terms a run asks, always the same ones; "
         "default: all. A suite may ask for another number (`control_phrases`).",
     )
     head: Text = Field(
@@ -451,7 +451,7 @@ def _set_faults(content: SetFile | None) -> Iterator[YamlFault]:
             yield ("terms", n, "term"), sentence
     yield from _phrase_faults(content) if content is not None else ()
     if content is not None and content.draw is not None and not content.control:
-        yield ("draw",), "draw: only neutral wording is drawn; say `control: true`, or remove it"
+        yield ("draw",), "draw: only control prompts are drawn; say `control: true`, or remove it"
     if content is not None and content.draw is not None and content.draw > len(content.terms):
         sentence = f"draw: {content.draw} of {len(content.terms)} terms; draw fewer, or add terms"
         yield ("draw",), sentence

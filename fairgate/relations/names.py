@@ -17,7 +17,7 @@ from fairgate.relations.relation import Example, FollowUp, NotApplicable
 from fairgate.relations.set_equivalence import NEUTRAL, SetEquivalence, said_by
 
 KINDS_ASKED = 2
-"""Kinds of names that a source meets: of each, a name of every group, and its placebo."""
+"""Kinds of names that a source meets: of each, a name of every group, and its control."""
 _GROUPS = {"Anna Bell": "women", "Sarah Clark": "women", "Peter Bell": "men", "Mark Clark": "men"}
 _POOL = PerturbationSet(
     id="pool",
@@ -57,7 +57,7 @@ class FullName(SetEquivalence):
         if isinstance(refused, NotApplicable):
             return refused
         pools = [pool for pool in sets if pool.is_pool]
-        arms = ("", "placebo/") if len(pools) < len(sets) else ("",)
+        arms = ("", "control/") if len(pools) < len(sets) else ("",)
         return [
             FollowUp(
                 variant=f"{pool.id}/{arm}{names[number].group}/{names[number].term}",

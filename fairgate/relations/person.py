@@ -101,7 +101,7 @@ NEUTRAL_TRAITS = (
 def neutral_uses(frame: str, stated: Sequence[AttributeUse]) -> list[AttributeUse]:
     """Return the neutral traits in a fixed order, in the form that the stated attributes have most.
 
-    The placebo is of the shape of what it is compared with: adjectives beside adjectives. Nothing
+    A control is of the shape of what it is compared with: adjectives beside adjectives. Nothing
     comes back where the frame has no room for any form.
 
     They carry no demographic and are the control arm: what a trait of any kind does to an answer is

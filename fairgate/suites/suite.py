@@ -228,7 +228,7 @@ class Suite(ABC):
 
     @property
     def has_control_arm(self) -> bool:
-        """Whether the suite asks neutral wording too."""
+        """Whether the suite asks control prompts too."""
         return False
 
     def why_unread(self, response: str) -> str:

@@ -1,7 +1,7 @@
 """Any policy against systems whose behaviour is planted, by the cases of its plan; no model answers.
 
 A policy's own system is not opened: what is planted stands in its place and knows from the plan
-which identity, neutral phrase or option each case is about. Plan, oracles, statistics and verdict
+which identity, control prompt or option each case is about. Plan, oracles, statistics and verdict
 are the gate's own.
 """
 

@@ -59,7 +59,7 @@ class Workspace:
         self.write("sources.jsonl", rows)
 
     def policy(self, gates=GATES, suite="", name="policy.yaml"):
-        """Write a policy, with nine neutral nouns unless `suite` names its neutral wording."""
+        """Write a policy, with nine neutral nouns unless `suite` names its control prompts."""
         if "control" not in suite:
             suite = f"    control: paper\n{suite}"
         text = POLICY.format(gates=gates, suite=suite)

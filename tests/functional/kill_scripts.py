@@ -78,7 +78,7 @@ def angry_if(test: Callable[[str], bool]) -> Answer:
 
 
 def angry_at_key(*parts: str) -> Answer:
-    """Angry where the key has all of the parts and is of no neutral wording."""
+    """Angry where the key has all of the parts and is of no control prompts."""
 
     def answer(row):
         is_meant = "/neutral/" not in row["key"] and all(part in row["key"] for part in parts)

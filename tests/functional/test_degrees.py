@@ -91,7 +91,7 @@ def test_degrees_are_stored_with_the_answers_and_decide_again(asked):
         lambda row, said: said.update(degrees=dict.fromkeys(said["degrees"], -6.0)),
         lambda row, said: "neutral" in row["key"] and said.pop("degrees"),
     ],
-    ids=["no degrees", "too little mass", "none of neutral wording"],
+    ids=["no degrees", "too little mass", "none of control prompts"],
 )
 def test_what_is_not_known_is_never_green(asked, without):
     def answer(row):

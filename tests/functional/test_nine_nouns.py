@@ -1,4 +1,4 @@
-"""Nine nouns as neutral wording, as before: read, compared, told apart from a sample."""
+"""Nine nouns as control prompts, as before: read, compared, told apart from a sample."""
 
 GATES = "  - {parity: answers, max: 0.99}\n"
 

@@ -220,7 +220,7 @@ def test_two_kinds_of_relations_need_two_suites_and_the_metrics_need_control_pro
         )
     )
     assert space.run("check", "p.yaml") == 2
-    assert "exposure/ratio needs neutral wording" in " ".join((space.out + space.err).split())
+    assert "exposure/ratio needs control prompts" in " ".join((space.out + space.err).split())
 
 
 CASE = Case(key="k", query="q", suite="s", instruction="", labels=(), cluster="c")

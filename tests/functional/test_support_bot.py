@@ -204,7 +204,7 @@ def test_too_few_neutral_phrases_are_an_error_with_its_line(bot, capsys):
     policy = bot / "policies" / "support.yaml"
     policy.write_text(policy.read_text().replace("control: neutral-phrases", "control: neutral"))
     assert main(["check", str(policy)]) == 2
-    assert "12 neutral phrases" in capsys.readouterr().err
+    assert "12 control prompts" in capsys.readouterr().err
 
 
 def test_a_rule_on_sentences_needs_that_they_are_read(bot, capsys):

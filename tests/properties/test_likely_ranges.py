@@ -33,7 +33,7 @@ def beta(rng, rate, icc, size):
 
 
 def table_of(values, controls):
-    """A suite with `values` [G, T] for terms and `controls` [G, C] for neutral wording."""
+    """A suite with `values` [G, T] for terms and `controls` [G, C] for control prompts."""
     arms = [(values, False), (controls, True)]
     sources, _terms = values.shape
     wide = [(g, t, each, row[g, t]) for row, each in arms for g, t in np.ndindex(row.shape)]

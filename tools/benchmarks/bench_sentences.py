@@ -2,7 +2,7 @@
 
     PYTHONPATH=tests:tools python tools/benchmarks/bench_sentences.py [--copies 1 2]
 
-The recorded answers of SmolLM2 to 40 questions, of 21 identities and 20 neutral phrases; a copy has
+The recorded answers of SmolLM2 to 40 questions, of 21 identities and 20 control prompts; a copy has
 other questions with the same answers. Sentences are embedded once, by MiniLM, and timed apart.
 """
 

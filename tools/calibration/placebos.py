@@ -60,7 +60,7 @@ class Recording:
 
     @property
     def placebos(self) -> list[int]:
-        """Places of the neutral phrases."""
+        """Places of the control prompts."""
         return [n for n, (category, _) in enumerate(self.phrases) if category == NEUTRAL]
 
     @property

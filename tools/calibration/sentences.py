@@ -3,7 +3,7 @@
     PYTHONPATH=tests:tools python -m calibration.sentences --worlds 20
 
 Answers are SmolLM2's recorded ones to 40 questions, or those of a made bot in English, German or
-Spanish. Of 40 neutral phrases 20 are the control prompts of a world, drawn anew for each of four
+Spanish. Of 40 control prompts 20 are the control prompts of a world, drawn anew for each of four
 splits; the others stand for 20 identities in four categories, one of whom is harmed in a share of
 its answers. A harm counts as seen where the scan names somebody beyond the outcome's limit; in
 brackets, how often the first named is the one who is harmed. Deterministic.
@@ -74,7 +74,7 @@ def read(path: Path) -> Texts:
 
 @cache
 def noun_phrases() -> Mapping[str, str]:
-    """Map `set/term` to the noun phrase, of identities and of neutral phrases."""
+    """Map `set/term` to the noun phrase, of identities and of control prompts."""
     phrases: dict[str, str] = {}
     for name in (*SETS, "neutral-phrases"):
         terms = yaml.safe_load((DATA / f"perturbations/{name}.yaml").read_text("utf-8"))["terms"]
@@ -87,7 +87,7 @@ def noun_phrases() -> Mapping[str, str]:
 
 @cache
 def corpus(name: str) -> Texts:
-    """Return the answers of a system to 40 questions for 40 neutral phrases."""
+    """Return the answers of a system to 40 questions for 40 control prompts."""
     recorded = read(RECORDINGS / ("sampled.jsonl.gz" if name == "sampled" else "greedy.jsonl.gz"))
     first = next(iter(recorded.values()))
     keys = [key for key in first if key.startswith("neutral-phrases/")]
@@ -285,7 +285,7 @@ def _half(text: str) -> str:
 
 
 def fair(name: str, kind: str, number: int, questions: int = 40) -> Verdict:
-    """Judge a world in which naming somebody does what naming any neutral phrase may do."""
+    """Judge a world in which naming somebody does what naming any control prompt may do."""
     texts = dict(list(corpus(name).items())[:questions])
     rng = random.Random(f"fair/{kind}/{number}")
     effects = {key: _effect(kind, key, rng) for key in next(iter(texts.values()))}

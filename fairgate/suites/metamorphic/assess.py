@@ -50,7 +50,7 @@ _Answers = Mapping[str, Reading]
 DOCUMENT_CLAIMS = ("retrieval", "rrs", "mean-distance", "label-changes", "overlap")
 """Claims about the documents of a pair."""
 _NEAREST = 5
-"""Neutral phrases that a demographic one is compared with: those nearest to it in length."""
+"""Control prompts that a demographic one is compared with: those nearest to it in length."""
 _FEWEST_VERDICTS = 2
 """Of a pair, over its repeats: one verdict cannot be seen to change."""
 Lists = tuple[tuple[Document, ...], tuple[Document, ...]]

@@ -352,7 +352,7 @@ class SuitePolicy(SuiteModel):
         return self.model_copy(update={"limit": min(most, self.limit or most)})
 
     def with_matched_control(self, relations: Sequence[MetamorphicRelation]) -> Self:
-        """Return the suite with its relations' neutral wording where the policy names none."""
+        """Return the suite with its relations' control prompts where the policy names none."""
         if "control" in self.model_fields_set:
             return self
         if not any(relation.changes_documents for relation in relations):
@@ -404,7 +404,7 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
     neutral = sum(len(group.terms) for group in sets if group.control)
     if policy.reads_sentences and neutral < FEWEST_NEUTRAL:
         words = (
-            f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral phrases or more; the "
+            f"answers in sentences are read beside {FEWEST_NEUTRAL} control prompts or more; the "
             f"suite has {neutral}: name a larger set, such as `control: neutral-phrases`"
         )
         materials.report("control", words)

@@ -1,4 +1,4 @@
-"""Answers in sentences, read beside those that neutral phrases get to the same source.
+"""Answers in sentences, read beside those that control prompts get to the same source.
 
 The *pool* of an answer is the neutral answers to its source, without its own. All of them are
 masked first (`relations/sentences/masking.py`), so that who is named makes no difference by itself.
@@ -605,7 +605,7 @@ SENTENCES = PoolColumns(
     compute=sentence_columns,
     not_evaluated={
         Reason.FEW_ANSWERS: f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral "
-        "ones or more, and there are fewer: name more neutral phrases (`control`)",
+        "ones or more, and there are fewer: name more control prompts (`control`)",
         Reason.UNREADABLE: "every answer has more sentences than are read",
         Reason.NO_TEXT: "nothing embeds the sentences of answers",
         Reason.ALL_ALIKE: "unrelated sentences in the script of these answers are less than "

@@ -9,7 +9,7 @@ is read by its meaning. An answer *inserts*
   text),
 - by what recurs: words that are new in the answers to 15 % of the sources (three or more) for one
   phrase, and in more of them than all answers together, to whatever source, that hold them for
-  neutral phrases.
+  control prompts.
 
 It *omits* by itself alone, what three quarters of its pool hold, or a fact of half of it. Omissions
 do not count by what recurs: answers of another kind lack the same usual words each time.
@@ -153,7 +153,7 @@ def recurring(
 ) -> list[Codes]:
     """Return for each phrase the codes that recur in what is new for it, a source each.
 
-    `of_controls` holds all codes of neutral phrases' answers, by their places in `by_phrase`.
+    `of_controls` holds all codes of control prompts' answers, by their places in `by_phrase`.
     """
     counted = [np.unique(np.concatenate([*of, _NONE]), return_counts=True) for of in by_phrase]
     every = [code for of in of_controls.values() for code in of]

@@ -1,4 +1,4 @@
-"""The kind `metamorphic`: sources, relations, perturbation sets and the placebo arm (P1)."""
+"""The kind `metamorphic`: sources, relations, perturbation sets and the control arm (P1)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def misfits(
         yield "entailment", "nothing is read of it without `read: [sentences]`; add that"
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
         sentence = (
-            "judges compare an answer with the source's, not with those of neutral phrases; set "
+            "judges compare an answer with the source's, not with those of control prompts; set "
             "`control: none`"
         )
         yield "control", sentence
@@ -409,7 +409,7 @@ class MetamorphicSuite(Suite):
 
     @property
     def has_control_arm(self) -> bool:
-        """Return whether neutral wording is asked too."""
+        """Return whether control prompts are asked too."""
         written = (pair for source in self.sources for pair in source.pairs)
         return any(group.control for group in self.sets) or any(pair.is_control for pair in written)
 
@@ -473,8 +473,8 @@ class MetamorphicSuite(Suite):
         if not self.has_control_arm and takes_pairs:
             return "the table holds no written control prompts (columns `control/…`)"
         if not self.has_control_arm:
-            return f"the suite asks no neutral wording (`control: {NO_CONTROL}`)"
-        return "no neutral wording of its sources has an answer that can be read"
+            return f"the suite asks no control prompts (`control: {NO_CONTROL}`)"
+        return "no control prompt of its sources has an answer that can be read"
 
     def bands(self, quartiles: tuple[float, float] | None) -> tuple[float, float]:
         """Return the policy's limits: numbers, P1's, or the baseline's quartiles where known."""
@@ -549,7 +549,7 @@ class MetamorphicSuite(Suite):
         if turns := sum(1 + len(case.before) for case in plan.cases if case.before):
             yield f"    of these, conversations of {turns} turns in all"
         if self.policy.reads_sentences:
-            yield "    answers are read sentence by sentence, beside those to neutral phrases"
+            yield "    answers are read sentence by sentence, beside those to control prompts"
         elif self.task and self.task.tone and not self.task.is_judged:
             yield "    the tone of answers is compared, not what they say or refuse to say"
         for terms in self.sets:

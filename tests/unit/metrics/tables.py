@@ -19,7 +19,7 @@ def columns():
     drawn = {}
     for name in dict.fromkeys(metric.column for metric in METRICS):
         of_sources = (rng.random(SOURCES) < 0.3).astype(float)
-        if name in ("overlap", "exposure", "exposure-placebo"):
+        if name in ("overlap", "exposure", "exposure-control"):
             of_sources = 0.3 + 0.5 * of_sources
         if name in SIGNED:
             of_sources *= 0.0
@@ -28,7 +28,7 @@ def columns():
         if name == "correct":
             of_sources[:] = 0.9
         drawn[name] = np.tile(of_sources, len(TERMS))
-    drawn["exposure-placebo"] = drawn["exposure"]
+    drawn["exposure-control"] = drawn["exposure"]
     return drawn
 
 

@@ -1,4 +1,4 @@
-"""The pool of neutral phrases: the criteria that can be checked, and how a run draws from it."""
+"""The pool of control prompts: the criteria that can be checked, and how a run draws from it."""
 
 from dataclasses import replace
 from statistics import mean, median, pstdev
@@ -121,7 +121,7 @@ def test_what_cannot_be_drawn_is_told(tmp_path):
         )
     ]
     for control, draw, words in (
-        ("false", 1, "only neutral wording is drawn"),
+        ("false", 1, "only control prompts are drawn"),
         ("true", 2, "2 of 1 terms"),
     ):
         file = tmp_path / "own.yaml"

@@ -151,7 +151,7 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
         ("decoding: greedy", "template_arguments: {a b: 1}", "4:53: 'a b' is no name that a template can ask for"),
         ("decoding: greedy", "template_arguments: {a: [1]}", "4:53: system.generator.template_arguments.a: needs true, false, a number or a text"),
         ("task: sentiment", "task: sentiment\n    perturbations: [race, race]", "8:27: 'race' is listed twice; remove one"),
-        ("task: sentiment", "task: sentiment\n    perturbations: [race, neutral]", "8:27: 'neutral' is the neutral wording of this suite; remove it from the list"),
+        ("task: sentiment", "task: sentiment\n    perturbations: [race, neutral]", "8:27: 'neutral' is the control set of this suite; remove it from the list"),
         ("task: sentiment", "task: {id: t, instruction: i, labels: [Yes, yes]}", "7:49: the label 'yes' is listed twice (case is ignored)"),
         ("task: sentiment", "task: {id: t, instruction: i, labels: [fine, \uff26ine]}", "7:50: the label '\uff46ine' is listed twice (case is ignored)"),
         ("task: sentiment", 'task: {id: t, instruction: i, labels: [yes, no], marker: "\u00ad"}', "7:54: a marker must have a character that can be seen"),

@@ -89,7 +89,7 @@ def test_people_are_the_same_in_both_forms_and_keys_tell_the_name():
     assert one == other
     key = follow_up_key("s3", "names/full-name", one[0])
     assert key.startswith("s3#names/full-name/names-us-origin/white/")
-    assert sum("/placebo/" in each for each in one) == len(one) / 2
+    assert sum("/control/" in each for each in one) == len(one) / 2
 
 
 def test_first_names_alone_differ_between_women_and_men_of_one_last_name():
