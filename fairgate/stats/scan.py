@@ -416,7 +416,7 @@ def _outermost(far: Floats, places: Sequence[int]) -> set[int]:
 def _sample(far: Floats, places: Sequence[int], place: int) -> list[int]:
     """Return the others that stand for all: evenly, from the lowest to the highest."""
     others = sorted((other for other in places if other != place), key=lambda t: far[0, t])
-    step = math.ceil(len(others) / _MOST_BESIDE)
+    step = max(1, math.ceil(len(others) / _MOST_BESIDE))
     return sorted(others[::step])
 
 

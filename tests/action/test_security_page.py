@@ -67,6 +67,8 @@ PROVEN_BY = {
     "unit/retrieval/test_endpoint_secrets.py:test_what_stays_on_this_machine_meets_no_proxy",
     "an endpoint's reply puts its key": "unit/retrieval/test_endpoint_secrets.py:"
     "test_a_key_that_comes_back_is_in_no_text",
+    "a pipe or device": "faults/test_links_to_themselves.py:test_it_is_an_error_in_words "
+    "unit/io/test_regular.py:test_no_other_code_opens_what_is_read",
     "more than 2,000,000 cases": "action/test_proposed_policies.py:"
     f"test_an_introduction_of_too_many_cases_is_refused_before_it_is_planned {HERE}:"
     "test_so_many_cases_are_planned_at_most",

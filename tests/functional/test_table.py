@@ -291,6 +291,12 @@ def test_by_gives_one_verdict_each():
     assert {rule.suite for rule in result.rules} == {"fair", "harsh"}
 
 
+def test_whoever_stands_alone_has_no_verdict():
+    rows = [{**row, "by": row["who"]} for row in scored(effect=9, controls=0, sources=12)]
+    more = [{**row, "by": "all"} for row in scored(effect=9, controls=0, sources=12)]
+    assert judged([*rows, *more], OutcomeColumns(by="by")).exit_code in (1, 5)
+
+
 def test_labels_are_compared_with_the_usual_one():
     rows = [{**row, "score": "yes"} for row in scored(effect=0)]
     for row in rows:
