@@ -45,7 +45,7 @@ from fairgate.systems.resources import Resources
 if TYPE_CHECKING:
     from fairgate.gate.gate import GateInput, GateRun
     from fairgate.metrics.columns import VectorsOf
-    from fairgate.systems.recorded import Recording
+    from fairgate.systems.recorded_answers import RecordedAnswers
 
 _FINISHED = "finished"
 """Kind of a stored mark: a run of this state had all its answers."""
@@ -377,7 +377,7 @@ class Composition:
         """
         return self._inner.unlabelled if isinstance(self._inner, LabelledSystem) else {}
 
-    def replayed(self, recording: Recording) -> OpenSystem:
+    def replayed(self, recording: RecordedAnswers) -> OpenSystem:
         """Return a system whose answers are those of an earlier run (`rescore`)."""
         from fairgate.systems.recorded import RecordedSystem
 

@@ -22,7 +22,6 @@ from fairgate.domain.wording import quoted
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
 from fairgate.io.tables import (
     capped,
-    file_sha256,
     list_in_cell,
     read_json_objects,
     read_whole,
@@ -30,7 +29,12 @@ from fairgate.io.tables import (
 from fairgate.io.tables import read_rows as read_table
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.recorded import RowPaths
-from fairgate.systems.recorded_answers import folded_question, require_one_instruction
+from fairgate.systems.recorded_answers import (
+    Name,
+    RecordedAnswers,
+    folded_question,
+    require_one_instruction,
+)
 
 OTLP = "otlp"
 """Traces with OpenInference's attributes, which have no rows."""
@@ -58,16 +62,8 @@ _BETWEEN = {"deepeval": "|"}
 """What stands between the texts of a cell, by the tool that writes so."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowAnswers:
-    """Replies by the text of their question."""
-
-    path: str
-    replies: Mapping[str, Execution]
-    """By the folded question."""
-    fingerprint: str
-    notices: tuple[str, ...] = ()
-    """What of the file answers nothing."""
+class RowAnswers(RecordedAnswers):
+    """Replies by the folded text of their question."""
 
     def names(self, cases: Sequence[Case]) -> list[str]:
         """List by what rows name the questions of cases: by their text."""
@@ -76,7 +72,7 @@ class RowAnswers:
     def unasked(self, cases: Sequence[Case]) -> list[str]:
         """List the questions of rows that no case asks."""
         asked = {folded_question(text) for case in cases for text in _asked(case)}
-        return [question for question in self.replies if question not in asked]
+        return [question for _, question in self.keys() if question not in asked]
 
     def sources_of(self, names: Iterable[str]) -> Iterable[str]:
         """List what rows are about: each is a question."""
@@ -95,8 +91,7 @@ class RowAnswers:
         shared = (
             (name, case)
             for case in cases
-            if not _is_told_apart(case)
-            and (name := self._name_of(case)) is not None
+            if (name := self.name_of(case)) is not None
             and name != folded_question(prompt_alone(case))
         )
         require_one_instruction(
@@ -104,17 +99,17 @@ class RowAnswers:
         )
 
     def answer(self, case: Case) -> Execution | None:
-        """Return the answer to a case; None for what no row asks, and what it cannot tell apart."""
-        name = None if _is_told_apart(case) else self._name_of(case)
-        if name is None:
-            return None
-        reply = self.replies[name]
-        return reply.of_case(case.key, case.suite, documents=reply.documents, options=case.options)
+        """Return the answer to a case, whose options were shown as they stand in it."""
+        reply = super().answer(case)
+        return None if reply is None else reply._replace(options=case.options)
 
-    def _name_of(self, case: Case) -> str | None:
-        """Return the question of a case's row: its prompt, else its text."""
-        names = map(folded_question, _asked(case))
-        return next((name for name in names if name in self.replies), None)
+    def name_of(self, case: Case) -> str | None:
+        """Return the question of a case's row: its prompt, else its text.
+
+        None for what no row asks, and what it cannot tell apart.
+        """
+        names = () if _is_told_apart(case) else map(folded_question, _asked(case))
+        return next((name for name in names if name in self.answers), None)
 
 
 def _is_told_apart(case: Case) -> bool:
@@ -136,7 +131,7 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     """
     notices: list[str] = []
     answered = _of_traces(path, notices) if columns == OTLP else _of_rows(path, columns)
-    replies: dict[str, Execution] = {}
+    replies: dict[Name, Execution] = {}
     places: dict[str, str] = {}
     for location, question, reply in answered:
         name = folded_question(question)
@@ -149,7 +144,7 @@ def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
     if not replies:
         problem = notices[0] if notices else f"{path}: is empty; expected a JSON object a question"
         raise DataError(problem)
-    return RowAnswers(str(path), replies, file_sha256(str(path)), tuple(notices))
+    return RowAnswers(str(path), replies, told={}, notices=notices)
 
 
 def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Execution]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field, Tag
 
@@ -33,11 +33,7 @@ from fairgate.systems.service_fields import PartPath, ResponsePaths
 from fairgate.systems.system_kind import Finding, SystemKind
 
 if TYPE_CHECKING:
-    from fairgate.systems.evaluation_rows import RowAnswers
     from fairgate.systems.recorded_answers import RecordedAnswers
-
-    Recording: TypeAlias = "RecordedAnswers | RowAnswers"
-    """Executions of cases, however they are found."""
 
 _NAMED = 3
 """Missing keys that are named."""
@@ -98,7 +94,7 @@ class RecordedPolicy(SystemKind):
     def open(self, resources: Resources) -> RecordedSystem:
         """Return the system; the file is read when it is first asked."""
 
-        def read() -> Recording:
+        def read() -> RecordedAnswers:
             recording = self._recording(resources)
             # Refuses what was written for other questions.
             recording.untied(resources.questions(), resources.cases())
@@ -117,10 +113,10 @@ class RecordedPolicy(SystemKind):
         if untied:
             yield untied
 
-    def _recording(self, resources: Resources) -> Recording:
+    def _recording(self, resources: Resources) -> RecordedAnswers:
         runtime = resources.runtime.under_test
 
-        def read() -> Recording:
+        def read() -> RecordedAnswers:
             return self._read(existing(self.recorded, runtime.root, confined=runtime.confined))
 
         return resources.once(f"recording {self.recorded}", read)
@@ -157,7 +153,7 @@ class RecordedPolicy(SystemKind):
         for sentence in (*covered, *(recording.notices if recording else ())):
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
-    def _read(self, path: Path) -> Recording:
+    def _read(self, path: Path) -> RecordedAnswers:
         if self.columns is not None:
             from fairgate.systems.evaluation_rows import read_rows
 
@@ -167,7 +163,7 @@ class RecordedPolicy(SystemKind):
         return read_recorded(str(path))
 
 
-def _coverage(plan: TestPlan, answers: Recording | None) -> str:
+def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
     """Return `250 of 300 questions answered`, what is missing first, and what nobody asks.
 
     Questions that embed an answer are counted only where that answer is there: before, nobody can
@@ -201,13 +197,15 @@ def _coverage(plan: TestPlan, answers: Recording | None) -> str:
 class RecordedSystem:
     """Looks cases up; embeds the recorded documents' texts only when RRS asks for it."""
 
-    def __init__(self, read: Callable[[], Recording], embedder: Callable[[], Embedder]) -> None:
+    def __init__(
+        self, read: Callable[[], RecordedAnswers], embedder: Callable[[], Embedder]
+    ) -> None:
         """Take ways to get recording and embedder, called only if needed."""
         self._read = read
         self._embedder = embedder
 
     @cached_property
-    def _recording(self) -> Recording:
+    def _recording(self) -> RecordedAnswers:
         return self._read()
 
     def execute(

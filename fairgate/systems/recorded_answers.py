@@ -42,7 +42,7 @@ from fairgate.systems.generator import prompt_alone
 Value = TypeVar("Value")
 PLAN = "plan"
 """Field of a line: the hash of the questions that its file was written for."""
-_Name = str | tuple[str, str]
+Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one."""
 _FIELDS = (
     "key",
@@ -348,23 +348,23 @@ def folded_question(text: str) -> str:
 class RecordedAnswers:
     """The answers of a recorded file, found by suite and key."""
 
-    notices: tuple[str, ...] = ()
-
     def __init__(
         self,
         path: str,
-        answers: Mapping[_Name, Execution],
+        answers: Mapping[Name, Execution],
         *,
-        told: Mapping[_Name, int],
+        told: Mapping[Name, int],
         plans: Iterable[str] = (),
+        notices: Sequence[str] = (),
     ) -> None:
         """Hold answers by key, those of lines for one suite by `(suite, key)`.
 
         `told` has the hash of the question that a line tells, where one does (`_told_by`);
-        `plans` are the hashes of plans in the file.
+        `plans` are the hashes of plans in the file, `notices` what of it answers nothing.
         """
         self.path = path
-        self._answers = answers
+        self.notices = notices
+        self.answers = answers
         self._is_of_suites = any(isinstance(name, tuple) for name in answers)
         self._told = told
         self._plans = frozenset(plans)
@@ -376,7 +376,7 @@ class RecordedAnswers:
 
     def keys(self) -> list[tuple[str, str]]:
         """Return every `(suite, key)` in the order of the file; no suite named is ''."""
-        return [name if isinstance(name, tuple) else ("", name) for name in self._answers]
+        return [name if isinstance(name, tuple) else ("", name) for name in self.answers]
 
     def names(self, cases: Sequence[Case]) -> list[str]:
         """List by what lines name the questions of cases: by key."""
@@ -397,16 +397,15 @@ class RecordedAnswers:
 
         None where the file has no line for it.
         """
-        name = self._name_of(case)
-        return (
-            None if name is None else self._answers[name]._replace(suite=case.suite, key=case.key)
-        )
+        name = self.name_of(case)
+        return None if name is None else self.answers[name]._replace(suite=case.suite, key=case.key)
 
-    def _name_of(self, case: Case) -> _Name | None:
+    def name_of(self, case: Case) -> Name | None:
+        """Return by what the file names a case; None where it has no line for it."""
         own = (case.suite, case.key)
-        if self._is_of_suites and own in self._answers:
+        if self._is_of_suites and own in self.answers:
             return own
-        return case.key if case.key in self._answers else None
+        return case.key if case.key in self.answers else None
 
     def untied(self, plan: str, cases: Iterable[Case]) -> str:
         """Return a sentence where nothing shows what the answers answer; empty where all do.
@@ -420,12 +419,12 @@ class RecordedAnswers:
         tied = {name for name, told in parts.items() if told & _TIED}
         for case in cases:
             needed = bool(case.before) * _WITH_BEFORE | (case.changed is not None) * _WITH_CHANGED
-            if needed and (name := self._name_of(case)) in tied and needed & ~parts[name]:
+            if needed and (name := self.name_of(case)) in tied and needed & ~parts[name]:
                 tied.remove(name)
-        untold = len(self._answers) - len(tied)
+        untold = len(self.answers) - len(tied)
         if not untold:
             return ""
-        lines = f"{untold:,} of {len(self._answers):,} lines"
+        lines = f"{untold:,} of {len(self.answers):,} lines"
         if plan and self._plans:
             raise DataError(
                 f"{self.path}: was written for other questions than the plan's (`plan` is "
@@ -447,13 +446,13 @@ class RecordedAnswers:
         again where a line does not tell the very same.
         """
         cases = list(cases)
-        shared = ((str(name), case) for case in cases if (name := self._name_of(case)) == case.key)
+        shared = ((str(name), case) for case in cases if (name := self.name_of(case)) == case.key)
         require_one_instruction(
             self.path, shared, "a `suite` in each line, as in those of `fairgate plan`"
         )
-        wanted: dict[_Name, list[Case]] = {}
+        wanted: dict[Name, list[Case]] = {}
         for case in cases if self._told else ():
-            name = self._name_of(case)
+            name = self.name_of(case)
             told = None if name is None else self._told.get(name)
             if name is not None and told is not None and not _is_told_alike(told, case):
                 wanted.setdefault(name, []).append(case)
@@ -472,7 +471,7 @@ class RecordedAnswers:
         )
 
     def _others(
-        self, wanted: Mapping[_Name, Sequence[Case]]
+        self, wanted: Mapping[Name, Sequence[Case]]
     ) -> Iterator[tuple[str, int, tuple[str, str]]]:
         """Yield the key of each line that tells another question, with its number and both."""
         for line, record in read_json_objects(self.path):
@@ -493,9 +492,9 @@ def read_recorded(path: str) -> RecordedAnswers:
     answers to one key, also where a line for one suite and one for all differ, and a file without
     any line.
     """
-    answers: dict[_Name, Execution] = {}
+    answers: dict[Name, Execution] = {}
     known_lines, seen = _KnownLines(), SeenDocuments()
-    told: dict[_Name, int] = {}
+    told: dict[Name, int] = {}
     plans: set[str] = set()
     for number, text, entry in _lines_or_entries(path):
         question = None
@@ -554,7 +553,7 @@ class _KnownLines:
     """
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[str | None, str], Execution] = {}
+        self.answers: dict[tuple[str | None, str], Execution] = {}
         self._characters = 0
 
     def line(self, text: str) -> tuple[str, str, Execution] | None:
@@ -562,7 +561,7 @@ class _KnownLines:
         begin = _BEGIN.match(text)
         if begin is None or len(text) > MAX_TEXT_CHARACTERS:
             return None
-        same = self._answers.get((begin[1], text[begin.end() :]))
+        same = self.answers.get((begin[1], text[begin.end() :]))
         return None if same is None else (begin[1] or "", begin[2], same)
 
     def add(self, text: str, line: tuple[str, str, Execution]) -> tuple[str, str, Execution]:
@@ -571,14 +570,14 @@ class _KnownLines:
         # What begins the line need not be its suite and key: the suite may stand at its end.
         if begin and line[:2] == (begin[1] or "", begin[2]) and len(text) <= MAX_TEXT_CHARACTERS:
             if self._characters > _MOST_CHARACTERS:
-                self._answers.clear()
+                self.answers.clear()
                 self._characters = 0
-            self._answers[begin[1], text[begin.end() :]] = line[2]
+            self.answers[begin[1], text[begin.end() :]] = line[2]
             self._characters += len(text)
         return line
 
 
-def _line_of(path: str, name: _Name) -> int:
+def _line_of(path: str, name: Name) -> int:
     """Return the first line of a suite and key; read again, because it is asked of wrong files."""
     wanted = name if isinstance(name, tuple) else ("", name)
     lines = read_json_objects(path)

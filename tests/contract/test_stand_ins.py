@@ -247,7 +247,7 @@ def test_files_of_ragas_and_deepeval_are_read_in_every_form(place):
                 with pytest.raises(DataError, match=r"rows.csv:2: .* no list at"):
                     read_evaluation(path, tool)
                 continue
-            found = read_evaluation(path, tool).replies
+            found = read_evaluation(path, tool).answers
             expected = found if expected is None else expected
             if found != expected or len(found) != len(rows):
                 wrong.append((tool, form, ending))
