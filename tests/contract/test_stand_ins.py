@@ -182,7 +182,7 @@ def test_tables_as_they_are_exported_are_read_alike_by_every_reader(tmp_path):
         ('[{"id": 1, "text": "x"},\n {"id": 2}]', "table.json:2: no field 'text'"),
         ('[\n{"id": 1, "text": "x"},\n\n\n7]', "table.json:5: 7 in the array"),
         ('[{"id": 1, "text": "x"},\n', "table.json:2:1: broken JSON"),
-        ('{\n"text": {"0": "x"}, "id": {"0": 1}}', "is one object with ['text', 'id']; expected an array"),
+        ('{\n"text": {"0": "x"}, "id": 1}', "is one object with ['text', 'id']; expected an array"),
         ("[]", "is empty"),
         ("{\n}", "is one object with []"),
     ],
