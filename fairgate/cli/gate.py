@@ -185,7 +185,7 @@ def _notices(loaded: LoadedPolicy, today: dt.date | None) -> Iterator[str]:
 
 def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
     from fairgate.domain.cases import TestPlan
-    from fairgate.gate.attribution import most_pairs, most_questions
+    from fairgate.gate.attribution import crosses, most_pairs, most_questions
     from fairgate.gate.rules import expand_rules, parity_rules
     from fairgate.systems.catalogue import kind_of
 
@@ -198,8 +198,7 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
         lines += suite.describe(own)
         if not own.cases:
             lines.append("    nothing is asked of it, so a run has no verdict (exit code 5)")
-        crosses = can.gives_documents and can.takes_documents and can.repeatable
-        if suite.crossing in ("sampled", "all") and crosses:
+        if crosses(suite) and can.gives_documents and can.takes_documents and can.repeatable:
             greedy = can.is_greedy
             crossed = most_pairs(suite, len(own.cases))
             most = most_questions(own.units, is_greedy=greedy, pairs=crossed)

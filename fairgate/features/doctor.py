@@ -18,7 +18,7 @@ from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
 from fairgate.domain.schema import Capabilities
 from fairgate.domain.units import Reason
 from fairgate.domain.wording import duration, harmless
-from fairgate.gate.attribution import most_pairs, most_questions
+from fairgate.gate.attribution import crosses, most_pairs, most_questions
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
@@ -146,13 +146,23 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
                 f"from {duration(alone / can.side_by_side)}, if {can.side_by_side} side by side "
                 f"are answered as quickly as one, to {duration(alone)}, if one after the other"
             )
+        if kind.id == "command":
+            needed = f"at most {duration(alone)}: a run does not start the program for each"
         pace.append(f"At the pace of these three, {len(prompts):,} take {needed}.")
     tokens, money = (part / len(tried) for part in composition.reported)
     if tokens:
         cost = f" and {money * len(prompts):.3g} of money" if money else ""
         needed = f"{round(tokens * len(prompts)):,}"
         pace.append(f"By what these three report it costs about {needed} tokens{cost}.")
-    measured = dict(_measured(can, [execution for _, execution, _ in tried]))
+    measured = dict(
+        _measured(
+            can,
+            [execution for _, execution, _ in tried],
+            asks=any(
+                not getattr(suite.policy, "retrieve_only", None) for suite in loaded.suites.values()
+            ),
+        )
+    )
     readings = [_read(loaded, case, execution) for case, execution, _ in tried if execution]
     if readings and all(read == [Reason.UNREADABLE] for read in readings):
         measured[ANSWERS] = UNREAD
@@ -162,7 +172,11 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
         answers=tried,
         measured=measured,
         memory=memory,
-        notes=[*kind.notices(), *composition.notices, *without_value(loaded.policy, measured)],
+        notes=[
+            *kind.notices(crosses=any(map(crosses, loaded.suites.values()))),
+            *composition.notices,
+            *without_value(loaded.policy, measured),
+        ],
         questions=len(prompts),
         characters=sum(map(len, prompts)),
         attribution=_most_for_attribution(loaded, can),
@@ -259,7 +273,7 @@ def _most_for_attribution(loaded: LoadedPolicy, can: Capabilities) -> int:
             pairs=most_pairs(suite, len(loaded.plan.cases_of(name))),
         )
         for name, suite in loaded.suites.items()
-        if suite.crossing in ("sampled", "all")
+        if crosses(suite)
     )
 
 
@@ -334,15 +348,18 @@ def _sentences(response: str, thinking: Sequence[tuple[str, str]]) -> Iterator[s
 
 
 def _measured(
-    can: Capabilities, executions: Sequence[Execution | None]
+    can: Capabilities, executions: Sequence[Execution | None], *, asks: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield what is measured and whether, by what the system can do and what came back."""
     answered = [execution for execution in executions if execution is not None]
     documents = [document for execution in answered for document in execution.documents or ()]
-    if not can.answers:
+    if not asks:
+        yield ANSWERS, "no: the suites ask for documents alone"
+    elif not can.answers:
         yield ANSWERS, "no: nothing answers, documents alone are compared"
     else:
-        yield ANSWERS, YES if answered else "no: there was no answer"
+        is_answer = any(execution.response is not None for execution in answered)
+        yield ANSWERS, YES if is_answer else "no: there was no answer"
     if documents or not any(execution.documents is not None for execution in answered):
         labels = texts = NO_DOCUMENTS
         if documents:
@@ -354,7 +371,7 @@ def _measured(
     else:
         yield "documents", "not known: none were found for these questions"
     crossed = can.takes_documents and can.gives_documents
-    if can.answers:
+    if can.answers and asks:
         yield "attribution", YES if crossed else "no: the system is handed no documents"
 
 

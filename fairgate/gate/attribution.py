@@ -132,6 +132,11 @@ def crossing_price(cases: Sequence[Case]) -> str:
     )
 
 
+def crosses(suite: Suite) -> bool:
+    """Whether a suite asks for attribution."""
+    return suite.crossing in ("sampled", "all")
+
+
 def most_pairs(suite: Suite, questions: int) -> int | None:
     """Most pairs that are crossed of a suite which asks so many questions; None: all.
 

@@ -17,6 +17,7 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.outcomes import MEASURING, Evidence, Origin, Provenance, short
 from fairgate.domain.ports import OpenSystem, Progress, Runtime
 from fairgate.domain.schema import Role, named_in
+from fairgate.gate.attribution import crosses
 from fairgate.gate.baseline import (
     References,
     environment_notices,
@@ -250,7 +251,7 @@ class Composition:
                 *references.notices,
                 *no_anchor,
                 *judged,
-                *self._kind.notices(),
+                *self._kind.notices(crosses=any(map(crosses, suites.values()))),
                 *idle_notices(policy),
                 *sampled_notices(policy, self._kind.capabilities().temperature),
                 *self._without_base(),

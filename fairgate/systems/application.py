@@ -86,7 +86,7 @@ class ApplicationKind(SystemKind):
         """Always True: an application is asked from outside."""
         return True
 
-    def notices(self) -> Iterable[str]:
+    def notices(self, *, crosses: bool) -> Iterable[str]:
         """Yield what the policy leaves open about the application."""
         can = self.capabilities()
         if not can.gives_documents:
@@ -94,7 +94,7 @@ class ApplicationKind(SystemKind):
                 "retrieval is not measured, because the system's documents are not known: "
                 f"give their place in `system.{self.id}.response.documents`"
             )
-        elif not can.takes_documents:
+        elif crosses and not can.takes_documents:
             yield (
                 "attribution to retriever and generator is not measured, because the system is "
                 f"handed no documents: {self.to_take_documents}"

@@ -285,8 +285,9 @@ class LocalPolicy(SystemKind):
             for name, sentence, is_problem in corpus_findings(corpus, depth, runtime, marked):
                 yield Finding(place=("retriever", name), sentence=sentence, is_problem=is_problem)
 
-    def notices(self) -> Iterable[str]:
+    def notices(self, *, crosses: bool) -> Iterable[str]:
         """Warn that an endpoint may change prompts in a way that FairGate does not see."""
+        del crosses
         if isinstance(self.generator, EndpointGeneratorPolicy):
             yield (
                 "the endpoint puts each prompt into its own chat template, which may add turns and "

@@ -96,8 +96,12 @@ class SystemKind(SystemModel, ABC):
         if chosen and (wrong := embedder_problem(chosen, runtime)):
             yield Finding(place=("embedder",), sentence=wrong)
 
-    def notices(self) -> Iterable[str]:
-        """Return measures that the system does not allow, and the change that would allow them."""
+    def notices(self, *, crosses: bool) -> Iterable[str]:
+        """Return measures that the system does not allow, and the change that would allow them.
+
+        `crosses`: whether a suite asks for attribution.
+        """
+        del crosses
         return ()
 
     def footnotes(self, resources: Resources) -> Iterable[str]:

@@ -55,6 +55,17 @@ def test_check_tries_the_gates_against_what_was_seen(place, start, ask, response
     assert "`fairgate doctor` saw" not in place.out
 
 
+def test_of_documents_alone_no_answer_and_no_attribution_is_told(place, start, ask):
+    place.policy(
+        http(start(), documents="$.contexts[*]"),
+        **{"task: sentiment": "retrieve_only: 3", "parity: unreadable": "parity: documents"},
+        **{"  - {metric: asr/generation, max: 0.1, regression: 0.02}\n": ""},
+    )
+    assert place.call("doctor", "app.yaml") == 0, place.err
+    assert "answers: no: the suites ask for documents alone" in place.out
+    assert "attribution" not in place.out
+
+
 def test_a_policy_whose_sources_make_no_case_is_no_bug(place, start, ask):
     place.policy(http(start()), **{"perturbations: [race, gender]": "relations: [genfair/*]"})
     head = (place.root / "app.yaml").read_text().split("gates:")[0]

@@ -35,6 +35,17 @@ MISSES = [
 ]
 
 
+SILENT = {
+    "call a tool and say nothing": {
+        "message": {"content": None, "tool_calls": [{"function": {"name": "answer"}}]},
+        "finish_reason": "tool_calls",
+    },
+    "were withheld by the endpoint's filter": {
+        "message": {"content": ""}, "finish_reason": "content_filter",
+    },
+}  # fmt: skip
+
+
 def said(prompt, *, headers=None, model="small", tokens=None, **more):
     choice = {"message": {"content": reply(prompt)["answer"]}, "finish_reason": "stop"}
     usage = {"prompt_tokens": tokens or len(prompt) // 4, "completion_tokens": 1}
@@ -94,6 +105,17 @@ def test_a_model_that_is_exchanged_during_a_run_is_told(place, chat, gate, names
     assert len(told) == (len(names) > 1)
     assert not told or ("'fp_2' (first " in told[0] and "#gender/woman" in told[0])
     assert ("system fingerprints" in place.out) == bool(told)
+
+
+@pytest.mark.parametrize("why", SILENT)
+def test_what_came_in_place_of_a_text_is_told_and_nothing_advised_of_reading(
+    place, chat, gate, why
+):
+    chat.answer = lambda prompt: said(prompt, choices=[SILENT[why]])
+    assert gate() == 5
+    assert why in place.err
+    assert "No text came back" in place.out
+    assert "one word" not in place.out
 
 
 def test_several_models_of_an_endpoint_have_no_verdict(place, chat, gate):

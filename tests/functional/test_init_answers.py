@@ -294,6 +294,10 @@ def test_own_questions_terms_and_labels(workspace):
     [
         (["--task", "labels"], "--task labels needs --labels"),
         (["--labels", "a, b"], "no other task takes them"),
+        *(
+            (["--task", "labels", "--labels", labels], "expected two or more different labels")
+            for labels in ("yes", "yes;no", "yes, YES", "yes,,no", " , ")
+        ),
         (["--questions", "none.csv"], "none.csv"),
         (["--task", "praise"], "'praise' is not one of"),
     ],

@@ -140,6 +140,14 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     name, task, owner = options_given["name"], options_given["task"], options_given.pop("owner")
     if (task == "labels") != bool(options_given["labels"]):
         raise UsageError("--task labels needs --labels, and no other task takes them")
+    labels = [
+        label.strip().casefold() for label in (options_given["labels"] or "yes, no").split(",")
+    ]
+    if len(labels) < 2 or not all(labels) or len({*labels}) < len(labels):
+        raise UsageError(
+            f"--labels names {quoted(options_given['labels'])}; expected two or more different "
+            "labels, with commas between: `yes, no`"
+        )
     if options_given["system"] == "demo" and task not in _EMBEDDED:
         raise UsageError(
             f"the embedded model answers {listed(_EMBEDDED, last='and')} alone, so that a run of "

@@ -40,12 +40,17 @@ _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
 _TEXT_CHARACTERS = 120
 _UNREADABLE = 3
+_NOTHING = "(nothing)"
 _ANSWERS, _DOCUMENTS = "The clearest changed answers", "Which documents are found instead"
 _SORTED = 10_000
 """Moved pairs up to which each source is shown once."""
 _REMEDY = (
     "What helps: an instruction that asks for one word, a `marker` (the text behind which the "
     "answer stands), or `degrees`, which read no text."
+)
+_NOTHING_CAME = (
+    "No text came back, so there is nothing to read: `fairgate doctor` shows what came, and a "
+    "run's notes say why where the system tells."
 )
 _NO_VERDICT = (
     "Expected of a judge is one JSON object with the case's code and a verdict; "
@@ -165,7 +170,7 @@ def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
     texts: dict[str, str] = {}
     for suite, key, relation in unreadable:
         text = response_to(material, suite, key)
-        answer_shown = excerpt(redacted(text, redact)) if text else "(nothing)"
+        answer_shown = excerpt(redacted(text, redact)) if text else _NOTHING
         if (suite, relation) == (unreadable[0][0], unreadable[0][2]) and answer_shown not in texts:
             readings = material.run.readings.get(suite)
             texts[answer_shown] = "" if readings is None else readings.why(key, relation)
@@ -179,8 +184,9 @@ def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
         reason: blocks.Words = [" (", name(redacted(why, redact)), ")"] if why else []
         wrote.append([Span(text, Kind.QUOTE), *reason])
     examples = joined(wrote, " · ")
+    remedy = _NOTHING_CAME if [*texts] == [_NOTHING] else _REMEDY
     yield blocks.Text(
-        lines=[[*expected, "; the system wrote, for example: ", *examples, f". {_REMEDY}"]]
+        lines=[[*expected, "; the system wrote, for example: ", *examples, f". {remedy}"]]
     )
 
 
@@ -195,7 +201,7 @@ def verdictless_judgements(material: Material) -> Iterator[blocks.Block]:
         for key in judgement_keys(material, row):
             if material.run.readings[row.suite].one(key).reason is Reason.NO_VERDICT:
                 text = redacted(response_to(material, row.suite, key), material.options.redact)
-                answers[excerpt(text) if text else "(nothing)"] = None
+                answers[excerpt(text) if text else _NOTHING] = None
         if len(answers) >= _UNREADABLE:
             break
     if answers:
