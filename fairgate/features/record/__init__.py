@@ -602,7 +602,7 @@ def _question(rule: _Rule, scan: _Parity | None) -> str:
 def _identities(run: _Run) -> Iterator[Estimate]:
     """Yield every identity's difference from control prompts, now."""
     columns = {
-        column.column: (f"{outcome.noun} {column.event}{column.more}", column.unit)
+        column.column: (f"{outcome.noun} {column.event}", column.unit)
         for outcome in OUTCOMES
         for column in outcome.columns
     }
