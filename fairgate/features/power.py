@@ -127,12 +127,13 @@ def outcome_powers(
                 if column.column in suite.columns and not suite.lacks(column.column)
             ]
             for unit in dict.fromkeys(column.unit for column in columns):
-                own = [column.column for column in columns if column.unit == unit]
+                ordered = sorted(columns, key=lambda column: column.unit != unit)  # its own first
+                own = [column.column for column in ordered if column.unit == unit]
                 noise = _noise_of(outcome, own, tables.get(name), origin) or _ASSUMED[unit]
                 plan = Plan(
                     nodes=nodes_of(categories), controls=len(controls), sampling=noise.sampling,
-                    apart=noise.apart, columns=len(columns), scans=scans,
-                    phrases=_phrases(units), alpha=1 - loaded.policy.confidence,
+                    apart=noise.apart, shares=tuple(column.share for column in ordered),
+                    scans=scans, phrases=_phrases(units), alpha=1 - loaded.policy.confidence,
                 )  # fmt: skip
                 limit = _limit(loaded, outcome, name)
                 yield OutcomePower(

@@ -327,11 +327,13 @@ class Question:
 
     def scanned(self, alpha: float, scans: int) -> ScanResult:
         """Scan, corrected over so many scans."""
+        shares = {column.column: column.share for column in self.outcome.asked(self.against)}
         if self.prompts.is_mutual:
             people = len(self.prompts.persons)
             return scan_each(
                 {name: values[:, :people] for name, values in self.columns.items()},
                 nodes_of(self.prompts.categories),
+                shares=shares,
                 sided=self.sided,
                 alpha=alpha,
                 scans=scans,
@@ -342,6 +344,7 @@ class Question:
             identities=len(self.prompts.persons),
             phrases=self.prompts.phrases or 1,
             asked=self.prompts.must_be_there,
+            shares=shares,
             sided=self.sided,
             alpha=alpha,
             scans=scans,

@@ -35,6 +35,8 @@ from fairgate.metrics.sentences import READINGS
 from fairgate.stats.observations import Floats
 
 CONTROLLED, UNREADABLE, OVERLAP, DRIFT = "controlled", "unreadable", "overlap", "drift"
+_BESIDE = 0.3
+"""Share of a direction beside changes: most harms change answers either way."""
 SCORES = (SCORE, "score-lower-better")
 """Columns of numbers: more is better, less is."""
 
@@ -57,6 +59,8 @@ class OutcomeColumn:
     """Whether rows are 0 or 1, so that they can be counted."""
     level: str | None = ""
     """What stands behind the mean of its rows, in per cent: `in common`; None: it says nothing."""
+    share: float = 1.0
+    """Weight of the column in the scan, beside 1 of the others: what it alone sees is rarer."""
     values: Callable[[Table, Mapping[str, str]], Floats] | None = None
     """Derives the rows from the table; None takes the column as it is."""
 
@@ -124,6 +128,7 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
                 OutcomeColumn(
                     column=DIRECTION, event="are worse than the usual answer",
                     less="are better than the usual answer", is_event=False, level=None,
+                    share=_BESIDE,
                 ),
                 OutcomeColumn(
                     column=LOG_ODDS, event="move toward the worse labels",
@@ -143,6 +148,7 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
                 OutcomeColumn(
                     column=shift.DIRECTION, event="are worse than the reference's",
                     less="are better than the reference's", is_event=False, level=None,
+                    share=_BESIDE,
                 ),
                 OutcomeColumn(
                     column=shift.DEGREE, event="move toward the worse labels",

@@ -56,20 +56,23 @@ import numpy.typing as npt
 
 from fairgate.stats.observations import Floats, Integers
 
+Sided = Literal["two", "worse"]
 FEWEST_CONTROLS, FEWEST_SOURCES = 12, 10
 """Below which nothing is said of single identities."""
 _TAILS = 5
 """Degrees of freedom of what phrases do by themselves; real ones have no heavier tails."""
-_SPIKE = 1.0
+_SPIKE: Mapping[Sided, float] = {"two": 1.0, "worse": 10.0}
 """Weight of phrases that do nothing by themselves, beside 1 for each e-fold of the variance.
 
-Chosen by `tools/calibration/who.py`: with more, phrases that do a little alarm too often; with
-less, those that do nothing cost power.
+Chosen by `tools/calibration/worlds.py`: with more, phrases that do a little alarm too often; with
+less, those that do nothing cost power. Of changes since a run that is more likely: what a phrase
+does by itself it did then.
 """
 _BEYOND, _WIDER = 0.003, 3.0
 """Share of t beyond where nodes of different sizes are made comparable: about .05 over 26 nodes.
 
-Everybody and categories are few beside identities and have three times the share of each.
+Everybody and categories are few beside identities and have three times the share of each; of
+several columns each has the share that its weight says.
 """
 _DRAWS = 20_000
 _EXCHANGES = 2_000
@@ -85,7 +88,7 @@ _FEWEST_SCANNED, _MOST_SCANNED = 4, 2000
 """Identities that are scanned beside all others, each by itself, and times how many others."""
 _POWER = 0.8416
 """Quantile of the normal distribution for "8 times of 10"."""
-Sided = Literal["two", "worse"]
+_EQUAL: Mapping[str, float] = {}
 _Bools = npt.NDArray[np.bool_]
 _Weights = tuple[tuple[float, ...], ...]
 
@@ -224,6 +227,8 @@ class _Column:
     """[T] variance of each identity."""
     phrases: Floats
     """[T] that say an identity."""
+    share: float
+    """Weight beside the other columns."""
     shared: float
     """Variance of the control prompts' mean."""
     stretch: Floats
@@ -259,6 +264,7 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
     identities: int,
     phrases: float | Sequence[float] = 1,
     asked: _Bools | None = None,
+    shares: Mapping[str, float] = _EQUAL,
     sided: Sided = "two",
     alpha: float = 0.05,
     scans: int = 1,
@@ -287,6 +293,7 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
             member,
             nodes,
             of_each,
+            shares.get(name, 1.0),
             no_verdict,
         )
         for name, values in sorted(columns.items())
@@ -301,7 +308,8 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
                 _controls(each),
                 each.fit.shape,
                 tuple(of_each.tolist()),
-                is_two_sided=is_two_sided,
+                each.share,
+                sided=sided,
                 seed=seed,
             )
             models.append(model)
@@ -335,6 +343,7 @@ def scan_each(
     columns: Mapping[str, Floats],
     nodes: Sequence[Node],
     *,
+    shares: Mapping[str, float] = _EQUAL,
     sided: Sided = "two",
     alpha: float = 0.05,
     scans: int = 1,
@@ -360,6 +369,7 @@ def scan_each(
                 },
                 [replace(single[place], columns=(0,))],
                 identities=1,
+                shares=shares,
                 sided=sided,
                 alpha=alpha,
                 scans=scans * len(single),
@@ -441,7 +451,8 @@ class Plan:
     skew: float = 0.0
     """Of one value."""
     phrases: float = 1
-    columns: int = 1
+    shares: tuple[float, ...] = (1.0,)
+    """Weight of each column; the first is the one that is planned."""
     sided: Sided = "two"
     alpha: float = 0.05
     scans: int = 1
@@ -456,22 +467,27 @@ def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
         return reach
     count = 1 + max(max(node.columns) for node in plan.nodes)
     member = np.array([[t in node.columns for t in range(count)] for node in told])
-    mean, is_two_sided = plan.sampling / sources, plan.sided == "two"
-    model, stretch = _model(
-        _rows(member / member.sum(axis=1, keepdims=True)),
-        plan.controls,
-        _Shape.of(mean, mean + plan.apart, plan.skew / math.sqrt(sources)),
-        (float(plan.phrases),) * count,
-        is_two_sided=is_two_sided,
-        seed=0,
-    )
+    mean = plan.sampling / sources
+    models = [
+        _model(
+            _rows(member / member.sum(axis=1, keepdims=True)),
+            plan.controls,
+            _Shape.of(mean, mean + plan.apart, plan.skew / math.sqrt(sources)),
+            (float(plan.phrases),) * count,
+            share,
+            sided=plan.sided,
+            seed=0,
+        )
+        for share in plan.shares
+    ]
     null = _Null(
-        models=[model] * plan.columns,
+        models=[model for model, _ in models],
         exchanged=None,
-        is_two_sided=is_two_sided,
+        is_two_sided=plan.sided == "two",
         alpha=plan.alpha,
         scans=plan.scans,
     )
+    stretch = models[0][1]
     for node, of_node in zip(told, stretch.tolist(), strict=True):
         own = (mean + plan.apart / plan.phrases) / len(node.columns)
         error = math.sqrt(own + (mean + plan.apart) / plan.controls)
@@ -500,12 +516,13 @@ def _controls(column: _Column) -> int:
     return int(column.fit.kept[column.weights.shape[1] :].sum())
 
 
-def _column(
+def _column(  # noqa: PLR0913, PLR0917 (a column and how it is tested)
     name: str,
     fit: _Fit | str,
     member: Floats,
     nodes: Sequence[Node],
     phrases: Floats,
+    share: float,
     no_verdict: dict[str, str],
 ) -> _Column | None:
     """Return a column with what can be tested in it; what cannot is added to `no_verdict`."""
@@ -542,6 +559,7 @@ def _column(
         ),
         own=np.where(named, fit.sampling[:n_identities] + fit.spread / phrases, 0.0),
         phrases=phrases,
+        share=share,
         shared=float(of_controls.mean() + fit.spread) / len(of_controls),
         stretch=np.ones(len(nodes)),
     )
@@ -673,7 +691,7 @@ def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...], seed: int) -> 
     return np.asarray(own @ np.array(weights).T)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=4)
 def _sampling_drawn(weights: _Weights, skew: float, seed: int) -> Floats:
     """Return [draws, nodes] means of what sampling does, with variance 1 for each prompt.
 
@@ -694,7 +712,7 @@ def _scaled_inverse(freedom: float, steps: int, most: float = 1.0) -> Floats:
     return np.asarray(freedom / 2 / gammaincinv(freedom / 2, levels), dtype=np.float64)
 
 
-def _variances(shape: _Shape, controls: int) -> Floats:
+def _variances(shape: _Shape, controls: int, sided: Sided) -> Floats:
     """Return what phrases' variance may be besides s^2, given the control prompts', evenly."""
     from scipy.special import expit, gammainc, gammaln
 
@@ -706,20 +724,21 @@ def _variances(shape: _Shape, controls: int) -> Floats:
     half, scale = freedom / 2, freedom * seen / 2
     most = float(gammainc(half, scale / sampling))
     slab = gammaln(half) - half * math.log(scale) + math.log(most)
-    spike = math.log(_SPIKE) - half * math.log(sampling) - scale / sampling
+    spike = math.log(_SPIKE[sided]) - half * math.log(sampling) - scale / sampling
     zeros = round(_STEPS * float(expit(spike - slab)))
     above = seen * _scaled_inverse(freedom, _STEPS - zeros, most) - sampling
     return np.concatenate([np.zeros(zeros), np.maximum(above, 0.0)])
 
 
 @lru_cache(maxsize=64)
-def _model(
+def _model(  # noqa: PLR0913 (all that it depends on)
     weights: _Weights,
     controls: int,
     shape: _Shape,
     phrases: tuple[float, ...],
+    share: float,
     *,
-    is_two_sided: bool,
+    sided: Sided,
     seed: int,
 ) -> tuple[Floats, Floats]:
     """Return the largest t of worlds where phrases have effects of their own, sorted.
@@ -729,7 +748,7 @@ def _model(
     from scipy.special import ndtri
 
     rng = np.random.default_rng([seed, 23])
-    apart = _variances(shape, controls)[rng.integers(0, _STEPS, (_DRAWS, 1))]
+    apart = _variances(shape, controls, sided)[rng.integers(0, _STEPS, (_DRAWS, 1))]
     control = rng.standard_normal((_DRAWS, 1)) * np.sqrt((shape.sampling + apart) / controls)
     own = np.sqrt(apart) * _phrases_drawn(weights, phrases, seed)
     own += math.sqrt(shape.sampling) * _sampling_drawn(weights, shape.skew, seed)
@@ -737,11 +756,12 @@ def _model(
     variances = shape.sampling + spread / np.array(phrases)
     error = np.sqrt(np.square(weights) @ variances + (shape.sampling + spread) / controls)
     t = (own - control) / error
+    is_two_sided = sided == "two"
     t = np.abs(t) if is_two_sided else t
     sizes = np.round(np.square(weights).sum(axis=1), 9)
     stretch = np.ones(len(sizes))
     for size in set(sizes.tolist()):
-        beyond = _BEYOND * (1 if size == 1 else _WIDER)
+        beyond = share * _BEYOND * (1 if size == 1 else _WIDER)
         stretch[sizes == size] = np.quantile(t[:, sizes == size], 1 - beyond)
     stretch /= ndtri(1 - _BEYOND / 2 if is_two_sided else 1 - _BEYOND)
     return np.sort((t / stretch).max(axis=1)), stretch

@@ -4,7 +4,7 @@ A part of the table of `calibration.worlds`, whose figures stand in the docs.
 """
 
 import pytest
-from calibration.worlds import QUESTIONS, row, worlds
+from calibration.worlds import LEVELS, WORLDS, row
 
 WHOLE = pytest.mark.whole
 FEW, MANY = 3, 12
@@ -13,8 +13,8 @@ ALWAYS_SEEN = ("one +30", "category +10")
 
 
 @SEEDS
-@pytest.mark.parametrize("against", QUESTIONS)
-@pytest.mark.parametrize("name", [name for name, world in worlds().items() if world.who is None])
+@pytest.mark.parametrize("against", LEVELS)
+@pytest.mark.parametrize("name", [name for name, world in WORLDS.items() if world.level is None])
 def test_a_fair_system_is_green(name, against, seeds):
     red, _, named = row(name, 25, range(seeds), against)
     assert red <= 1 / seeds
@@ -22,7 +22,7 @@ def test_a_fair_system_is_green(name, against, seeds):
 
 
 @SEEDS
-@pytest.mark.parametrize("against", QUESTIONS)
+@pytest.mark.parametrize("against", LEVELS)
 @pytest.mark.parametrize("name", ALWAYS_SEEN)
 def test_a_harm_is_red_and_the_right_node_is_named(name, against, seeds):
     red, is_right, _ = row(name, 100, range(seeds), against)

@@ -1,18 +1,18 @@
-"""What the gate says of systems whose behaviour is known: false alarms, harms seen, whom it names.
+"""What parity says of systems whose behaviour is known: false alarms, harms seen, whom it names.
 
     PYTHONPATH=tests:tools python -m calibration.worlds --seeds 40 --jobs 2
 
-The starter's gates on 21 identities and 20 control prompts; plan, answers, oracle and verdict are
-the gate's own. Each world is gated beside a baseline of its own, whose answers were drawn anew, so
-that one run answers both questions: now (as a first run does) and since the baseline. A cell is:
-red by that question, and of these how often the right node is named first; in brackets on the
-others how often somebody is named. Below each table: builds that are red, by either question.
+21 identities in one phrase each, 20 control prompts, two labels with an order, `{parity: all}`.
+Answers are drawn as columns, from there on the scans, their common level and the limits are the
+gate's own. Each world is judged now and since a baseline whose answers were drawn anew. Prints the
+table of docs/explanation/verdict.md: shares that are red, of several worlds in a row the largest;
+then which node is named first, and how often somebody is named where nothing is red.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -20,164 +20,229 @@ from functools import cache, partial
 import numpy as np
 from calibration.tables import markdown
 from fakes.perturbation_sets import load_perturbation_sets
-from fakes.planted import SETS, TASK, Bench, Plant, policy_of
 
-from fairgate.domain.errors import ExitCode
-from fairgate.domain.outcomes import RuleResult
 from fairgate.domain.parity import Against, Level
+from fairgate.gate.parity import Prompts, Question, result_of, scans_of
+from fairgate.metrics.parity import OUTCOMES
+from fairgate.stats.observations import Floats
 
-ONE = "A Black person"
-CATEGORY = "orientation"
-QUESTIONS, BUILD = (Against.CONTROL, Against.BASELINE), "build"
+SETS, CONTROL = ("race", "gender", "orientation", "age"), "neutral-phrases"
+LEVELS = {Against.CONTROL: 0.05, Against.BASELINE: 0.01}
+BUILD = "build"
+UNCHANGED = ("fair, 5 % noise", "fair, 15 % noise")
+Columns = Mapping[str, Mapping[str, Floats]]
+"""Outcome to column to values [sources, prompts]."""
 
 
-@cache
-def phrases() -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """Category to the phrases of its identities, and the control prompts'."""
-    *identities, control = load_perturbation_sets([*SETS], "neutral-phrases")
-    by_category = {s.id: tuple(t.noun_phrase for t in s.terms) for s in identities}
-    return by_category, tuple(t.noun_phrase for t in control.terms)
+@dataclass(frozen=True, kw_only=True)
+class System:
+    """What a system does. Shares are of sources; `who` has those of its world."""
+
+    noise: float = 0.0
+    """Chance of each answer to turn, anew in every run."""
+    sensitive: float = 0.0
+    """Sources that turn for any phrase."""
+    turned: float = 0.0
+    """Sources whose answer turns for each of `who`."""
+    turned_alike: float = 0.0
+    """The same sources for all of `who`."""
+    worsened: float = 0.0
+    """Sources whose better answer becomes the worse one."""
+    refused: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """A system, what it was at the baseline, and whom the gate should name."""
+    """A system, what it was at the baseline, and whom it harms."""
 
-    now: Plant
-    before: Plant
+    now: System
+    before: System = System(noise=0.05)
+    level: Level | None = None
+    """None: nobody is harmed."""
+    label: str = ""
+    """Category or identity that is."""
     spread: float = 0.0
-    """SD, in points of a share, by which every phrase changes answers by itself, before and now."""
+    """SD, as a share, by which every phrase turns answers by itself, before and now."""
     is_heavy: bool = False
     by_length: float = 0.0
-    """Share of answers that each character of a phrase changes, before and now."""
+    """Share of answers that each character of a phrase turns, before and now."""
     is_other_model: bool = False
     """Whether the baseline's answers, and what phrases did to them, were another model's."""
-    who: tuple[Level, str] | None = None
-    """None: nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answered:
-    """What one run says to one question, or to both."""
+    """What is said to one question, or to both."""
 
     is_red: bool
     is_right: bool
-    """Whether the clearest of the nodes that fail it is the right one."""
+    """Whether the clearest of the nodes that fail is the right one."""
     is_named: bool
     """Whether anybody is named, beyond the limit or within."""
 
 
-def _harm(share: float, who: Iterable[str], noise: float = 0.05, **more: object) -> Plant:
-    return Plant(noise=noise, biased=dict.fromkeys(who, share), **more)  # type: ignore[arg-type]
+def _fair(now: float, before: float | None = None, **more: object) -> World:
+    return World(
+        now=System(noise=now), before=System(noise=now if before is None else before), **more
+    )  # type: ignore[arg-type]
+
+
+def _one(**harm: float) -> World:
+    now = System(noise=0.05, **harm)
+    return World(now=now, level=Level.IDENTITY, label="black")
+
+
+def _category(**harm: float) -> World:
+    return World(now=System(noise=0.05, **harm), level=Level.CATEGORY, label="orientation")
+
+
+def _all(harm: float) -> World:
+    return World(now=System(noise=0.05, turned=harm), level=Level.EVERYBODY)
+
+
+_NOISIER, _SENSITIVE = System(noise=0.1), System(noise=0.05, sensitive=0.2)
+WORLDS: Mapping[str, World] = {
+    "fair, no noise": _fair(0.0),
+    "fair, 5 % noise": _fair(0.05),
+    "fair, 15 % noise": _fair(0.15),
+    "fair, 20 % noise": _fair(0.2),
+    "fair, everybody noisier": _fair(0.1, 0.05),
+    "fair, everybody calmer": _fair(0.05, 0.1),
+    "fair, a fifth sensitive": World(now=_SENSITIVE, before=_SENSITIVE),
+    "fair, by prefix length": _fair(0.05, by_length=0.01),
+    "fair, another model": World(now=_SENSITIVE, spread=0.03, is_other_model=True),
+    "fair, phrases SD 3": _fair(0.05, spread=0.03),
+    "fair, phrases SD 6": _fair(0.05, spread=0.06),
+    "fair, heavy tails SD 6": _fair(0.05, spread=0.06, is_heavy=True),
+    "one +12": _one(turned=0.12),
+    "one +20": _one(turned=0.2),
+    "one +20, noisier before": replace(_one(turned=0.2), before=_NOISIER),
+    "one +30": _one(turned=0.3),
+    "category +10": _category(turned=0.1),
+    "category, 10 % of the sources": _category(turned_alike=0.1),
+    "all +5": _all(0.05),
+    "all +5, noisier before": replace(_all(0.05), before=_NOISIER),
+    "all +10": _all(0.1),
+    "one refused, 10 %": _one(refused=0.1),
+    "one to the worse, 15 %": _one(worsened=0.15),
+}
+ROWS: Mapping[str, Sequence[str]] = {
+    "fair: noise 0 to 20 %; noisier or calmer than before; longer phrases change more; another "
+    "model": [name for name in WORLDS if name.startswith("fair") and "SD" not in name],
+    "fair, phrases differ by SD 3": ["fair, phrases SD 3"],
+    "fair, by SD 6": ["fair, phrases SD 6"],
+    "fair, by SD 6, heavy tails": ["fair, heavy tails SD 6"],
+    "one identity, +12 points": ["one +12"],
+    "one identity, +20": ["one +20"],
+    "the same, everybody noisier before": ["one +20, noisier before"],
+    "one identity, +30": ["one +30"],
+    "a category, +10": ["category +10"],
+    "a category, in 10 % of the sources": ["category, 10 % of the sources"],
+    "every identity, +5": ["all +5"],
+    "the same, everybody noisier before ": ["all +5, noisier before"],
+    "every identity, +10": ["all +10"],
+    "one identity refused, 10 %": ["one refused, 10 %"],
+    "one identity, 15 % to the worse": ["one to the worse, 15 %"],
+}
 
 
 @cache
-def worlds() -> dict[str, World]:
-    """Every world, the fair ones first."""
-    by_category, _ = phrases()
-    everybody = [phrase for each in by_category.values() for phrase in each]
-    category = by_category[CATEGORY]
-    one = Level.IDENTITY, "black"
-    of_category = Level.CATEGORY, CATEGORY
-    of_all = Level.EVERYBODY, ""
-    quiet, noisier = Plant(noise=0.05), Plant(noise=0.1)
-    sensitive = Plant(noise=0.05, sensitive=0.2)
-    somewhere = Plant(noise=0.05, biased_sources=dict.fromkeys(category, 0.1))
+def asked(sources: int) -> tuple[Prompts, tuple[int, ...]]:
+    """Return the prompts, and how many characters each phrase has."""
+    *identities, control = load_perturbation_sets([*SETS], CONTROL)
+    persons = [(one.id, term.term) for one in identities for term in one.terms]
+    phrases = [term.noun_phrase for one in (*identities, control) for term in one.terms]
+    cells = np.arange(sources * len(phrases))
+    prompts = Prompts(
+        persons=persons,
+        holds={person: [person] for person in persons},
+        phrases=[1.0] * len(persons),
+        said={},
+        controls=len(control.terms),
+        groups=[None] * len(control.terms),
+        rows=cells,
+        cells=cells,
+        sources=sources,
+    )
+    return prompts, tuple(map(len, phrases))
+
+
+def columns_of(world: World, system: System, seed: int, run: int, sources: int) -> Columns:
+    """Draw the answers of one run and compare them with the usual ones."""
+    prompts, lengths = asked(sources)
+    size = sources, len(lengths)
+    who = [
+        world.level is not None and world.label in ("", *person) for person in prompts.persons
+    ] + [False] * prompts.controls
+    phrase = np.random.default_rng([seed, 7])
+    tails = phrase.standard_t(5, size[1]) / np.sqrt(5 / 3)
+    own = tails if world.is_heavy else phrase.standard_normal(size[1])
+    shares = np.clip(0.1 + world.spread * own, 0, 1) if world.spread else np.zeros(size[1])
+    shares = shares + world.by_length * np.array(lengths) + np.array(who) * system.turned
+    same = np.random.default_rng([seed, sources])
+    is_worse, sensitive, alike = (same.random((sources, 1)) for _ in range(3))
+    by_phrase, worsened, refused = (same.random(size) for _ in range(3))
+    worse = is_worse < 0.5
+    turned = (sensitive < system.sensitive) ^ (by_phrase < shares)
+    turned ^= (alike < system.turned_alike) & who
+    # Half of the answers are the better one, so of these twice the share is turned.
+    turned ^= (worse == turned) & (worsened < 2 * system.worsened) & who
+    anew = np.random.default_rng([seed, sources, run])
+    worse_now = worse ^ turned ^ (anew.random(size) < system.noise)
+    alone = worse ^ (anew.random((sources, 1)) < system.noise)
+    is_control = np.arange(size[1]) >= len(prompts.persons)
+    others = is_control.sum() - is_control
+    votes = (worse_now & is_control).sum(axis=1, keepdims=True) - (worse_now & is_control)
+    usual = np.where(2 * votes == others, alone, 2 * votes > others)
+    is_refused = (refused < system.refused) & who
+    changed = np.where(is_refused, np.nan, worse_now != usual)
+    direction = np.where(is_refused, np.nan, worse_now.astype(float) - usual)
     return {
-        "fair, no noise": World(now=Plant(), before=Plant()),
-        "fair, 5 % noise": World(now=quiet, before=quiet),
-        "fair, 15 % noise": World(now=Plant(noise=0.15), before=Plant(noise=0.15)),
-        "fair, 20 % noise": World(now=Plant(noise=0.2), before=Plant(noise=0.2)),
-        "fair, everybody noisier": World(now=noisier, before=quiet),
-        "fair, everybody calmer": World(now=quiet, before=noisier),
-        "fair, phrases SD 3": World(now=quiet, before=quiet, spread=0.03),
-        "fair, phrases SD 6": World(now=quiet, before=quiet, spread=0.06),
-        "fair, heavy tails SD 6": World(now=quiet, before=quiet, spread=0.06, is_heavy=True),
-        "fair, by prefix length": World(now=quiet, before=quiet, by_length=0.01),
-        "fair, a fifth sensitive": World(now=sensitive, before=sensitive),
-        "fair, another model": World(now=sensitive, before=quiet, spread=0.03, is_other_model=True),
-        "one +12": World(now=_harm(0.12, [ONE]), before=quiet, who=one),
-        "one +20": World(now=_harm(0.2, [ONE]), before=quiet, who=one),
-        "one +30": World(now=_harm(0.3, [ONE]), before=quiet, who=one),
-        "one +20, noisier before": World(now=_harm(0.2, [ONE]), before=noisier, who=one),
-        "category +10": World(now=_harm(0.1, category), before=quiet, who=of_category),
-        "category, 10 % of the sources": World(now=somewhere, before=quiet, who=of_category),
-        "all +5": World(now=_harm(0.05, everybody), before=quiet, who=of_all),
-        "all +5, noisier before": World(now=_harm(0.05, everybody), before=noisier, who=of_all),
-        "all +10": World(now=_harm(0.1, everybody), before=quiet, who=of_all),
-        "refusals of one, 10 %": World(
-            now=Plant(noise=0.05, refusing={ONE: 0.1}), before=quiet, who=one
-        ),
-        "direction of one, 15 %": World(
-            now=Plant(noise=0.05, praised={ONE: 0.15}), before=quiet, who=one
-        ),
+        "answers": {"controlled": changed, "direction": direction},
+        "unreadable": {"unreadable": is_refused.astype(float)},
     }
 
 
 @cache
-def _bench(sources: int) -> Bench:
-    policy = policy_of(({"parity": "all"},), attribution="off")
-    ordered = replace(TASK, order=TASK.labels)  # as the tasks of the starter have one
-    return Bench(policy=policy, sources=sources, sampling=True, task=ordered)
-
-
-def plants(world: World, seed: int) -> tuple[Plant, Plant]:
-    """Return the systems of a world, now and at the baseline."""
+def judged(seed: int, name: str, sources: int) -> Mapping[str, Answered]:
+    """Return what is said of one world: now, since the baseline, and by both."""
+    world, outcomes = WORLDS[name], {outcome.id: outcome for outcome in OUTCOMES}
+    now = columns_of(world, world.now, seed, 1, sources)
     other = seed + 1_000_000 if world.is_other_model else seed
-    return (
-        replace(_with_phrases(world.now, world, seed), world=seed, run=1),
-        replace(_with_phrases(world.before, world, other), world=other, run=2),
-    )
+    fair = replace(world, level=None)
+    then = columns_of(fair, world.before, other, 2, sources)
+    answered, failed, named = {}, [], 0
+    for against, alpha in LEVELS.items():
+        since = against is Against.BASELINE
+        family = [
+            Question(
+                suite="s",
+                outcome=outcomes[outcome],
+                against=against,
+                prompts=asked(sources)[0],
+                columns={n: v - then[outcome][n] if since else v for n, v in columns.items()},
+                now=columns,
+            )
+            for outcome, columns in now.items()
+        ]
+        failing, any_named = [], 0
+        for q, scanned in scans_of(family, alpha).items():
+            limit = q.outcome.regression if since else q.outcome.max
+            nodes = result_of(q, scanned, alpha).named
+            any_named += len(nodes)
+            failing += [
+                node for node in nodes if (node.estimate if since else abs(node.estimate)) > limit
+            ]
+        answered[against.value] = _answered(failing, any_named, world)
+        failed, named = [*failed, *failing], named + any_named
+    return {**answered, BUILD: _answered(failed, named, world)}
 
 
-def _with_phrases(plant: Plant, world: World, seed: int) -> Plant:
-    """Let every phrase change answers by itself."""
-    by_category, control = phrases()
-    every = [*(phrase for each in by_category.values() for phrase in each), *control]
-    own = dict.fromkeys(every, 0.0)
-    if world.spread:
-        rng = np.random.default_rng([seed, 7])
-        draws = rng.standard_t(5, len(every)) / np.sqrt(5 / 3) if world.is_heavy else None
-        draws = rng.standard_normal(len(every)) if draws is None else draws
-        shares = np.clip(0.1 + world.spread * draws, 0, 1)
-        own = {phrase: float(share) for phrase, share in zip(every, shares, strict=True)}
-    if world.by_length:
-        own = {phrase: world.by_length * len(phrase) for phrase in every}
-    return replace(
-        plant,
-        biased={k: own[k] + plant.biased.get(k, 0.0) for k in own if k in plant.biased or own[k]},
-    )
-
-
-@cache
-def gated(seed: int, name: str, sources: int) -> dict[str, Answered]:
-    """Gate one world: what it says to `control`, to `baseline`, and as a build."""
-    world = worlds()[name]
-    bench = _bench(sources)
-    now, before = plants(world, seed)
-    run = bench.run(now, bench.baseline(before))
-    rules = [rule for rule in run.result.rules if rule.parity is not None]
-    answered = {
-        against: _answered([r for r in rules if r.parity.against == against], world)
-        for against in QUESTIONS
-    }
-    build = _answered(rules, world)
-    if build.is_red is not (run.result.exit_code is ExitCode.GATE_FAILED):
-        raise AssertionError(f"{name}, seed {seed}: exit code {run.result.exit_code}")
-    return {**answered, BUILD: build}
-
-
-def _answered(rules: Sequence[RuleResult], world: World) -> Answered:
-    failing = [node for rule in rules for node in rule.failing]
-    is_right = False
-    if failing and world.who is not None:
-        node, (level, who) = min(failing, key=lambda each: each.p), world.who
-        is_right = node.level is level and who in ("", node.category, node.name)
-    return Answered(
-        is_red=bool(failing),
-        is_right=is_right,
-        is_named=any(rule.parity and rule.parity.named for rule in rules),
-    )
+def _answered(failing: Sequence, named: int, world: World) -> Answered:
+    first = min(failing, key=lambda node: node.p, default=None)
+    is_right = first is not None and first.level is world.level
+    is_right = is_right and world.label in ("", *(part for who in first.who for part in who))
+    return Answered(is_red=bool(failing), is_right=is_right, is_named=named > 0)
 
 
 def shares(found: Sequence[Answered]) -> tuple[float, float, float]:
@@ -192,38 +257,51 @@ def shares(found: Sequence[Answered]) -> tuple[float, float, float]:
 
 def row(name: str, sources: int, seeds: range, against: str) -> tuple[float, float, float]:
     """Return the shares of one cell."""
-    return shares([gated(seed, name, sources)[against] for seed in seeds])
+    return shares([judged(seed, name, sources)[against] for seed in seeds])
 
 
-def _every_world(seed: int, names: Sequence[str], sources: int) -> dict[str, dict[str, Answered]]:
-    """Gate all worlds with one seed: those with the same baseline share it."""
-    return {name: gated(seed, name, sources) for name in names}
+def _share(value: float) -> str:
+    return "0" if value == 0 else "1" if value == 1 else f"{value:.2f}".lstrip("0")
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--unchanged", type=int, default=200, help="seeds of unchanged changes")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sources", type=int, nargs="+", default=[25, 60, 100])
     parser.add_argument("--only", default="", help="worlds whose name contains this")
     options = parser.parse_args()
-    names = [name for name in worlds() if options.only in name]
-    cells: dict[tuple[str, str], list[str]] = {}
+    names = [name for name in WORLDS if options.only in name]
+    cells: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
     with ProcessPoolExecutor(options.jobs) as pool:
-        for sources in options.sources:
-            ask = partial(_every_world, names=names, sources=sources)
-            found = list(pool.map(ask, range(options.seeds)))
-            for name in names:
-                for question in (*QUESTIONS, BUILD):
-                    red, right, named = shares([each[name][question] for each in found])
-                    text = f"{red:.3f} {right:.2f} ({named:.3f})"
-                    cells.setdefault((question, name), []).append(text)
-                    print(f"{sources}, {question}, {name}: {text}", flush=True)
-    for question in (*QUESTIONS, BUILD):
-        print(f"\n{question}\n")
-        head = ["world", *(f"{n} sources" for n in options.sources)]
-        print(markdown(head, [(name, *cells[question, name]) for name in names]))
+        for name in names:
+            for sources in options.sources:
+                ask = partial(judged, name=name, sources=sources)
+                found = list(pool.map(ask, range(options.seeds), chunksize=5))
+                for question in found[0]:
+                    cell = shares([each[question] for each in found])
+                    cells.setdefault((question, name), []).append(cell)
+            print(name, {q: cells[q, name] for q in found[0]}, flush=True)
+        for name in UNCHANGED if options.unchanged else ():
+            ask = partial(judged, name=name, sources=60)
+            found = list(pool.map(ask, range(options.unchanged), chunksize=5))
+            red = {q: sum(each[q].is_red for each in found) for q in found[0]}
+            print(f"{name}: of {len(found)} unchanged changes red: {red}", flush=True)
+    rows: dict[str, list[list[str]]] = {"red": [], "right node of red (named of the others)": []}
+    for title, several in ROWS.items():
+        if {*several} <= {*names}:
+            for line in rows.values():
+                line.append([title.strip()])
+            for question in (each.value for each in LEVELS):
+                of_worlds = list(zip(*(cells[question, name] for name in several), strict=True))
+                most = [[max(parts) for parts in zip(*each, strict=True)] for each in of_worlds]
+                rows["red"][-1].append(", ".join(_share(red) for red, _, _ in most))
+                more = ", ".join(f"{_share(right)} ({_share(named)})" for _, right, named in most)
+                rows["right node of red (named of the others)"][-1].append(more)
+    for title, lines in rows.items():
+        print(f"\n{title}\n\n" + markdown(["world", "now", "since the baseline"], lines))
 
 
 if __name__ == "__main__":

@@ -196,7 +196,10 @@ def _range(node: NamedNode, column: OutcomeColumn) -> str:
 
 def brief(material: Material) -> blocks.Words:
     """Return in a few words whom the build fails for, and how much: `orientation (5) · +18.0`."""
-    found = failing(material)
+    once: dict[object, Finding] = {}
+    for one in failing(material):  # now and since the baseline: the same person
+        once.setdefault((one.rule.suite, tuple(one.node.who)), one)
+    found = list(once.values())
     parts: list[blocks.Inline] = [
         [
             *who(material, one.rule.suite, one.node, Tone.STRONG),
