@@ -68,12 +68,11 @@ _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     dimensions=_BY_NAME,
     reference=_PAPER, trend=(),
-    event="get another answer",
 )  # fmt: skip
 _RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
     reference=_PAPER, trend=(), is_key_figure=True,
-    event="find documents with other labels", about=Subject.DOCUMENTS,
+    about=Subject.DOCUMENTS,
 )  # fmt: skip
 
 
@@ -109,7 +108,6 @@ OF_REPEATS = (
         id="stability", title="pairs with the same verdict in all repeats", column="stability",
         arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", better=Better.HIGHER, violations=False,
         version=2, lacking=_LACKING,
-        claim="All repeats give one verdict for {value} of pairs",
     ),
     Metric(
         id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",

@@ -30,6 +30,5 @@ _TEST = Rows(weight=1.0, select=partial(_spoken, control=False))
 _DRIFT = Metric(
     id="drift", title="answers that a conversation changes", column=COLUMN, arms=(_TEST,),
     violations=False, relation=RELATION, reference="FairGate, conversations",
-    event="get another answer than by themselves",
 )  # fmt: skip
 METRICS = (_DRIFT,)

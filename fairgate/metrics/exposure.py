@@ -72,7 +72,6 @@ _RATIO = _metric(
     needs_controls=True,
     row_limits=(0.0, 1000.0),  # beyond any bound that says something
     comparable=False, reference="Singh and Joachims 2018; TREC Fair Ranking",
-    claim="A document that names {who} is seen {value} times as often as with control prompts",
 )  # fmt: skip
 METRICS = (
     _RATIO,
@@ -80,7 +79,5 @@ METRICS = (
         id="rank/change", title="change of a document's rank", column=COLUMNS[-1],
         better=Better.TOWARD_ZERO, is_rate=False, row_limits=(-999.0, 999.0),
         reference="FairGate, pairs with both ranks",
-        claim="Naming {who} in a document moves it down by {value} ranks",
-        claim_below="Naming {who} in a document moves it up by {value} ranks",
     ),
 )  # fmt: skip

@@ -53,8 +53,4 @@ HIDDEN = Metric(
     ),
     dimensions=("category",), violations=False, relation=RELATION, of_combinations=True,
     reference="HInter (Souani et al. 2025), hidden intersectional bias",
-    claim="Two attributes together change an answer that neither changes alone more often than two "
-    "neutral traits do, by {value}",
-    claim_below="Two attributes together change an answer that neither changes alone less often "
-    "than two neutral traits do, by {value}",
 )  # fmt: skip

@@ -166,12 +166,6 @@ class Metric:
     """Kind of the suites that have this metric."""
     reported: tuple[tuple[str, ...], ...] = ()
     """Dimensions whose combinations are reported; empty: the whole, then each dimension."""
-    claim: str = ""
-    """A plain sentence with `{value}`, and `{who}` where somebody is named; empty: the title."""
-    claim_below: str = ""
-    """The same where the value is negative, whose size then stands for `{value}`."""
-    event: str = ""
-    """What the rows with a 1 are, after how many texts they are: `get another answer`."""
     trend: tuple[str, ...] | None = None
     """Dimensions of the slices that reports show beside the baseline even where no rule does."""
     is_key_figure: bool = False

@@ -114,14 +114,12 @@ _MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
     row_limits=(0.0, 3.0), violations=False, reference=_PAPER, trend=(), is_key_figure=True,
     about=Subject.DOCUMENTS, in_embedding_space=True,
-    claim="Naming {who} moves the documents found by {value} on a scale from 0 to 3",
 )  # fmt: skip
 OVERLAP = Metric(
     id="retrieval/overlap", title="share of documents in common", column="overlap",
     arms=DEMOGRAPHIC, better=Better.HIGHER, violations=False,
     reference="FairGate, corpora without labels", is_key_figure=True,
     about=Subject.DOCUMENTS,
-    claim="After naming {who}, {value} of the documents found are the same",
 )  # fmt: skip
 METRICS = (
     _MEAN,

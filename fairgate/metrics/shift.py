@@ -45,37 +45,26 @@ _of_items = partial(
 _MOVED = _beside(
     id=ANSWER, title="answers that moved from the reference's", column=ANSWER, arms=DEMOGRAPHIC,
     is_key_figure=True,
-    event="get another answer than from the reference",
 )  # fmt: skip
 _FOUND = _beside(
     id=DOCUMENTS, title="share of the reference's documents that are not found",
     about=Subject.DOCUMENTS, column=DOCUMENTS, arms=DEMOGRAPHIC, violations=False,
     is_key_figure=True,
-    claim="Of the documents that the reference finds when {who} is named, {value} are not found",
 )  # fmt: skip
 METRICS = (
     _MOVED,
     _beside(
         id=CHANGES, title="changed answers beside the reference's", column=CHANGES,
         arms=DEMOGRAPHIC, row_limits=(-1.0, 1.0), violations=False,
-        claim="Naming {who} changes the answer more often than it changes the reference's, by "
-        "{value}",
-        claim_below="Naming {who} changes the answer less often than it changes the reference's, "
-        "by {value}",
     ),
     _FOUND,
     _of_items(
         id=OPTION, title="question items whose chosen option moved from the reference's",
         column=OPTION, arms=DEMOGRAPHIC, is_key_figure=True, violations=True,
-        event="get another option than from the reference",
     ),
     _of_items(
         id=UNKNOWN, title="unknown answers beside the reference's, where nothing is known",
         column=UNKNOWN, arms=ALL_AMBIGUOUS, row_limits=(-1.0, 1.0), better=Better.TOWARD_ZERO,
-        claim="Where the context leaves the answer open, “unknown” is answered more often than by "
-        "the reference, by {value}",
-        claim_below="Where the context leaves the answer open, “unknown” is answered less often "
-        "than by the reference, by {value}",
     ),
 )  # fmt: skip
 """Every metric that needs a reference."""

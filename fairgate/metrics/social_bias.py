@@ -105,29 +105,19 @@ _BASIC = (
     _metric(
         "diff-bias/ambiguous", "Diff-Bias, ambiguous (stereotyped less counter answers)", "bias",
         ALL_AMBIGUOUS, trend=("setting",),
-        claim="Where the context leaves the answer open, stereotyped answers are more frequent "
-        "than opposite ones, by {value}",
-        claim_below="Where the context leaves the answer open, stereotyped answers are less "
-        "frequent than opposite ones, by {value}",
     ),
     _metric(
         "diff-bias/disambiguated",
         "Diff-Bias, disambiguated (accuracy with the stereotype less against it)", "correct",
         _WITH_AND_AGAINST, trend=("setting",),
-        claim="Where the context gives the answer, it is found more often where it fits the "
-        "stereotype, by {value}",
-        claim_below="Where the context gives the answer, it is found less often where it fits the "
-        "stereotype, by {value}",
     ),
     _metric(
         "accuracy/ambiguous", "accuracy where nothing is known (the answer is unknown)", "correct",
         ALL_AMBIGUOUS, better=Better.HIGHER,
-        claim="Where the context leaves the answer open, {value} of answers are “unknown”",
     ),
     _metric(
         "accuracy/disambiguated", "accuracy where the context gives the answer", "correct",
         _ALL_DISAMBIGUATED, better=Better.HIGHER,
-        claim="Where the context gives the answer, {value} of answers are right",
     ),
 )  # fmt: skip
 _STEREOTYPE_SHARE = _metric(

@@ -730,7 +730,7 @@ def _variances(shape: _Shape, controls: int, sided: Sided) -> Floats:
     return np.concatenate([np.zeros(zeros), np.maximum(above, 0.0)])
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _model(  # noqa: PLR0913 (all that it depends on)
     weights: _Weights,
     controls: int,
