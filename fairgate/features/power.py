@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-import numpy as np
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.parity import Against, Level
@@ -27,8 +26,7 @@ from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import ParityOutcome
 from fairgate.reports.escaping import plain
 from fairgate.reports.figures import count
-from fairgate.stats.observations import Floats
-from fairgate.stats.scan import Plan, needed_sources, nodes_of, planned_reach
+from fairgate.stats.scan import Plan, needed_sources, nodes_of, noise_of, planned_reach
 from fairgate.terminal import options as shared
 from fairgate.terminal.document import echo_json
 
@@ -180,20 +178,9 @@ def _noise_of(
         return None
     prompts = Prompts.of(table, {})
     known = columns_of((outcome.by_column[name] for name in columns), table, prompts)
-    noises = [_variances(values, len(prompts.persons), origin) for values in known.values()]
+    noises = [Noise(*noise_of(values, len(prompts.persons)), origin) for values in known.values()]
     largest = max(noises, default=None)
     return largest if largest is not None and largest.sampling > 0 else None
-
-
-def _variances(values: Floats, identities: int, origin: str) -> Noise:
-    """Return the residuals of values [sources, prompts], and those between controls."""
-    rows = values[~np.isnan(values).all(axis=1)]
-    left = rows - np.nanmean(rows, axis=1, keepdims=True)
-    of_prompts = np.nanmean(left, axis=0)
-    freedom = max((len(rows) - 1) * (rows.shape[1] - 1), 1)
-    sampling = float(np.nansum(np.square(left - of_prompts))) / freedom
-    apart = max(float(of_prompts[identities:].var(ddof=1)) - sampling / len(rows), 0.0)
-    return Noise(sampling, apart, origin)
 
 
 def power_lines(powers: Sequence[OutcomePower]) -> Iterator[str]:

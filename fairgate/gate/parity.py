@@ -36,7 +36,18 @@ from fairgate.metrics.parity import OutcomeColumn, ParityOutcome
 from fairgate.policy.schema import ALL, Policy
 from fairgate.stats.observations import Floats, Integers
 from fairgate.stats.phrases import carrying
-from fairgate.stats.scan import FEWEST_CONTROLS, Named, ScanResult, Sided, nodes_of, scan, scan_each
+from fairgate.stats.scan import (
+    FEWEST_CONTROLS,
+    Named,
+    Plan,
+    ScanResult,
+    Sided,
+    needed_sources,
+    nodes_of,
+    noise_of,
+    scan,
+    scan_each,
+)
 from fairgate.suites.suite import Suite
 
 SINCE = {Against.BASELINE: Reference.BASELINE, Against.ANCHOR: Reference.ANCHOR}
@@ -511,9 +522,10 @@ def judge_parity(
         # What the suites have is looked at, whatever the policy names.
         family = [*questions.values(), *_others(asked, questions, suites, tables, comparison)]
         scans = scans_of(family, alpha)
+        varied = sum(q.varies for q in scans)
         for rule in own:
             key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
-            result = _result(rule, questions[key], scans.get(questions[key]), alpha)
+            result = _result(rule, questions[key], scans.get(questions[key]), alpha, varied)
             results.append(_undiluted(rule, result, tables[rule.suite], comparison, alpha))
     return results
 
@@ -717,13 +729,15 @@ def _level(level: str, held: Sequence[Person]) -> Level:
     return Level(level)
 
 
-def _result(rule: ParityRule, q: Question, scanned: ScanResult | None, alpha: float) -> RuleResult:
-    """Judge one question by its limit."""
+def _result(
+    rule: ParityRule, q: Question, scanned: ScanResult | None, alpha: float, scans: int
+) -> RuleResult:
+    """Judge one question by its limit; `scans` share the level."""
     parity = result_of(q, scanned, alpha)
     failing = [node for node in parity.named if _is_beyond(node, rule)]
     if scanned is not None and not q.is_open:
         q = replace(q, is_open=_unscanned(q, scanned, alpha))
-    outcome, reasons = _outcome(rule, q, parity, failing)
+    outcome, reasons = _outcome(rule, q, parity, failing, scans)
     is_since = rule.against in SINCE
     is_first_run = is_since and q.lacking.startswith("first run")
     is_first_run |= q.lacks_base
@@ -797,7 +811,11 @@ def _is_beyond(node: NamedNode, rule: ParityRule) -> bool:
 
 
 def _outcome(
-    rule: ParityRule, q: Question, parity: ParityResult, failing: Sequence[NamedNode]
+    rule: ParityRule,
+    q: Question,
+    parity: ParityResult,
+    failing: Sequence[NamedNode],
+    scans: int,
 ) -> tuple[Outcome, list[str]]:
     if q.lacking:
         return Outcome.NOT_EVALUATED, [q.lacking]
@@ -826,8 +844,7 @@ def _outcome(
         if missed > must_see:
             why = (
                 f"a difference of {missed:.3g} for one identity would have been missed, and "
-                f"`must_see` asks for {must_see:g}; `fairgate power --run` tells whether more "
-                "sources would do, and how many"
+                f"`must_see` asks for {must_see:g}; {_enough(q, parity, must_see, scans)}"
             )
             return Outcome.NOT_EVALUATED, [why]
     if parity.named:
@@ -838,6 +855,28 @@ def _outcome(
     who = "nobody differs" if rule.against not in SINCE else "nobody fares worse"
     more = f" ({probability(parity.p)})"
     return Outcome.PASS, [f"{who} by more than chance and wording explain{more}"]
+
+
+def _enough(q: Question, parity: ParityResult, effect: float, scans: int) -> str:
+    """Say how many sources would show an effect on one identity, by the noise of this run."""
+    columns = [column for column in q.outcome.asked(q.against) if column.column in q.columns]
+    columns.sort(key=lambda column: column.column != parity.reach_column)
+    sampling, apart = noise_of(q.columns[parity.reach_column], len(q.prompts.persons))
+    plan = Plan(
+        nodes=nodes_of(q.prompts.categories),
+        controls=parity.controls,
+        sampling=sampling,
+        apart=apart,
+        phrases=min(q.prompts.phrases),
+        shares=tuple(column.share for column in columns),
+        sided=q.sided,
+        alpha=parity.alpha,
+        scans=scans,
+    )
+    needed = None if q.prompts.is_mutual else needed_sources(plan, effect)
+    if needed is None:
+        return "no number of sources would do: more phrases for an identity could"
+    return f"about {max(needed, parity.sources + 1):,} sources would do"
 
 
 def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts") -> str:

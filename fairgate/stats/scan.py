@@ -458,6 +458,19 @@ class Plan:
     scans: int = 1
 
 
+def noise_of(values: Floats, identities: int) -> tuple[float, float]:
+    """Return the variance of one of the values [sources, prompts], and of control prompts beyond.
+
+    Of what sources and prompts leave; identities come first.
+    """
+    rows = values[~np.isnan(values).all(axis=1)]
+    left = rows - np.nanmean(rows, axis=1, keepdims=True)
+    of_prompts = np.nanmean(left, axis=0)
+    freedom = max((len(rows) - 1) * (rows.shape[1] - 1), 1)
+    sampling = float(np.nansum(np.square(left - of_prompts))) / freedom
+    return sampling, max(float(of_prompts[identities:].var(ddof=1)) - sampling / len(rows), 0.0)
+
+
 def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
     """Return by level an effect that the run names 8 times of 10; infinite without a verdict."""
     reach = {node.level: math.inf for node in plan.nodes}
