@@ -5,7 +5,7 @@
 21 identities in one phrase each, 20 control prompts, two labels with an order, `{parity: all}`.
 Answers are drawn as columns, from there on the scans, their common level and the limits are the
 gate's own. Each world is judged now and since a baseline whose answers were drawn anew. Prints the
-table of docs/explanation/verdict.md: shares that are red, of several worlds in a row the largest;
+table of docs/explanation/verdict.md: shares that are red, of several worlds in a row the mean;
 then which node is named first, and how often somebody is named where nothing is red.
 """
 
@@ -296,9 +296,9 @@ def main() -> None:
                 line.append([title.strip()])
             for question in (each.value for each in LEVELS):
                 of_worlds = list(zip(*(cells[question, name] for name in several), strict=True))
-                most = [[max(parts) for parts in zip(*each, strict=True)] for each in of_worlds]
-                rows["red"][-1].append(", ".join(_share(red) for red, _, _ in most))
-                more = ", ".join(f"{_share(right)} ({_share(named)})" for _, right, named in most)
+                mean = [np.mean(each, axis=0).tolist() for each in of_worlds]
+                rows["red"][-1].append(", ".join(_share(red) for red, _, _ in mean))
+                more = ", ".join(f"{_share(right)} ({_share(named)})" for _, right, named in mean)
                 rows["right node of red (named of the others)"][-1].append(more)
     for title, lines in rows.items():
         print(f"\n{title}\n\n" + markdown(["world", "now", "since the baseline"], lines))
