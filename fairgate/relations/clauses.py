@@ -193,11 +193,6 @@ def _plural_word(word: str) -> str | None:
     return f"{word}s"
 
 
-def plural_verb(verb: str) -> str:
-    """Return the form for several persons of a verb that agrees with one; other words stay."""
-    return _PLURAL_FORMS.get(verb) or base_of_present(verb) or verb
-
-
 def _nominal(rest: str, *, is_predicate: bool) -> str | None:
     """Return the form for several persons of a statement about one: `a nurse` is `nurses`."""
     if is_predicate:

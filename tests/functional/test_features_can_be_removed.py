@@ -185,7 +185,7 @@ def test_a_feature_is_added_by_one_file_and_one_entry(workspace, tmp_path):
     printed = called(
         house, "none", ["--help"], ["wave"], [*run, "--format", "md,shouted"], ["run", "--help"]
     )
-    assert "  wave       Wave.\n" in printed
+    assert "`wave`" in printed
     assert "the toy waves\ncode 0" in printed
     assert "LOUD\n" in printed
     assert "--loud" in printed.split("code 0 of run policy.yaml")[1]
