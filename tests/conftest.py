@@ -74,15 +74,16 @@ def _models_of_the_package_are_opened_once():
     def once(read, parts=lambda *given: given):
         kept = {}
 
-        def reading(*given):
-            key = folder, *_ = parts(*given)
+        def reading(*given, **options):
+            folder, *others = parts(*given)
+            key = (folder, *others, *options.items())
             # Tests about opening, and those that take the library away.
             opens = "unit/onnx/" in os.environ.get("PYTEST_CURRENT_TEST", "")
             opens = opens or sys.modules.get("onnxruntime", True) is None
             if opens or not folder.path.is_relative_to(ours):
-                return read(*given)
+                return read(*given, **options)
             if key not in kept:
-                kept[key] = read(*given)
+                kept[key] = read(*given, **options)
             return kept[key]
 
         return reading

@@ -1,35 +1,33 @@
-"""Finds each layer's attention in a decoder graph, and gives it a second way to attend.
+"""Finds each layer's attention in a decoder graph, and replaces it by operators made for it.
 
-Layers are recognised by the nodes that exporters write. An exported graph appends each token's key
-and value behind the widest row, copies the whole cache for that and repeats it for every group of
-heads. The operator GroupQueryAttention reads each row's own tokens only, wherever the others end,
-and writes the new ones into the cache in place: Ainslie et al., GQA: Training Generalized
-Multi-Query Transformer Models, EMNLP 2023; the layout is that of
+Layers are recognised by the nodes that exporters write, fifty a layer, of which most compute shapes
+and rotate. In their place stand two branches of an `If` on the input `JOINT_INPUT`, which share the
+weights. One reads prompts, many tokens of each row behind as many in the cache, with a copy of the
+cache but none for each head that shares it. The other adds a token to each row: the operator
+GroupQueryAttention reads each row's own tokens only, wherever the others end, and writes into the
+cache in place: Ainslie et al., GQA: Training Generalized Multi-Query Transformer Models, EMNLP
+2023; the layout is that of
 https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 
-Both ways stand in one graph, behind an `If` on the input `JOINT_INPUT`, so that they share weights
-and prompts are read as before, bit by bit. A graph in which any layer's attention is not the plain
-one in float32 is left as it is.
+A graph in which any layer's attention is not the plain one in float32 is left as it is.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from fairgate.onnx.integer_products import MICROSOFT, PRODUCT
 from fairgate.onnx.session import imported_runtime
-from fairgate.onnx.shared_heads import SharedHeads
 
 JOINT_INPUT = "fairgate_joint"
 """bool `[1]`: whether one token is added to each row of a cache without gaps."""
 COMPARISONS = frozenset({"Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
 
-MICROSOFT = "com.microsoft"
-"""The domain of ONNX Runtime's own operators."""
 _PREFIX = "fairgate_joint_"
 _PADDING, _POSITIONS = "attention_mask", "position_ids"
 _FLOAT32 = 1
@@ -43,8 +41,11 @@ whole, in less time than the tiles that it takes else, which are made for many t
 _AFTER_SOFTMAX = 2
 ONNX = frozenset({"", "ai.onnx"})
 _PAST = re.compile(r"past_key_values\.(\d+)\.(key|value)$")
-_REPEATS = frozenset({"Expand", "Reshape", "Unsqueeze"})
-_REPEATS_AT_MOST = 3
+_HEADS_OF_A_GROUP = 2
+"""The axis that repeats a shared head for its group of queries."""
+_LAST_AXES = frozenset({3, -1})
+_SLOT_AXES = frozenset({2, -2})
+_ANGLE_STEPS = frozenset({"Cast", "Identity", "Unsqueeze"})
 _SMALL = 16
 """Elements: scales and permutations have no more."""
 _MASK_INPUTS: Mapping[str, int] = {
@@ -76,7 +77,7 @@ class PlainInputs(NamedTuple):
     """Projections `[rows, tokens, heads * size]`, which no position has turned."""
     cosines: str
     sines: str
-    """`[rows, 1, tokens, size]`, in which both halves of a size are the same."""
+    """`[rows, 1, tokens, size]`, whose halves are the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,8 @@ class Attention:
     query: str
     """`[rows, heads, tokens, size]`, before any scale."""
     scale: float
+    mask: str
+    """`[rows, 1, tokens, slots]`, which is added to scores."""
     keys: Any
     values: Any
     """The nodes that append to the cache."""
@@ -162,7 +165,8 @@ class GraphIndex:
         product = self.only_reader(softmax.output[0], "MatMul")
         scores, mask = [*self.made_by(softmax.input[0], "Add"), "", ""][:2]
         factors = self.made_by(scores, "MatMul")
-        if product is None or not factors or not self.hides_plainly(mask):
+        last = _attribute(softmax, "axis") in {None, *_LAST_AXES}
+        if product is None or not factors or not last or not self.hides_plainly(mask):
             return None
         query, first = self._unscaled(factors[0])
         turned, second = self._unscaled(factors[1])
@@ -179,16 +183,17 @@ class GraphIndex:
             product=product,
             query=query,
             scale=first * second,
+            mask=mask,
             keys=keys,
             values=values,
             heads=heads,
             shared_heads=shared,
             size=size,
             kind=kind,
-            plain_inputs=self.plain_inputs(query, keys.input[1], values.input[1]),
+            plain_inputs=self.plain_inputs(query, keys.input[1], values.input[1], size),
         )
 
-    def plain_inputs(self, query: str, key: str, value: str) -> PlainInputs | None:
+    def plain_inputs(self, query: str, key: str, value: str, size: int) -> PlainInputs | None:
         """Return the inputs of these three, `[rows, heads, tokens, size]`, before rotation, if any.
 
         Exporters write a rotary embedding as `x * cosine + turned(x) * sine`, about ten nodes for
@@ -196,23 +201,61 @@ class GraphIndex:
         stored for). One operator does the same: Microsoft's RotaryEmbedding,
         https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
         """
-        queries, keys = self._unturned(query), self._unturned(key)
+        queries, keys = self._unturned(query, size), self._unturned(key, size)
         values = self._by_token(value)
         if queries is None or keys is None or not values or queries[1:] != keys[1:]:
             return None
         return PlainInputs(queries[0], keys[0], values, *queries[1:])
 
-    def _unturned(self, name: str) -> tuple[str, str, str] | None:
+    def _unturned(self, name: str, size: int) -> tuple[str, str, str] | None:
         """Return the value before rotation, `[rows, tokens, heads * size]`, cosines and sines."""
         products = [self.made_by(part, "Mul") for part in self.made_by(name, "Add")]
         if len(products) != 2 or not all(products):
             return None
         (straight, cosines), (turned, sines) = products
-        second, first = [*self.made_by(turned, "Concat"), "", ""][:2]
-        [behind] = self.made_by(second, "Neg") or [""]
-        halves = [self.made_by(part, "Slice")[:1] for part in (first, behind)]
         flat = self._by_token(straight)
-        return (flat, cosines, sines) if flat and halves == [[straight], [straight]] else None
+        if not flat or not self._turns(turned, straight, size):
+            return None
+        alike = self._repeats_a_half(cosines, "Cos") and self._repeats_a_half(sines, "Sin")
+        return (flat, cosines, sines) if alike else None
+
+    def _turns(self, name: str, straight: str, size: int) -> bool:
+        """Return whether a value is the second half of `straight`, negated, before the first."""
+        second, first = [*self.made_by(name, "Concat"), "", ""][:2]
+        [behind] = self.made_by(second, "Neg") or [""]
+        halves = [self.made_by(part, "Slice") for part in (first, behind)]
+        if any(len(half) < 4 or half[0] != straight for half in halves):
+            return False
+        (_, begin, middle, *_), (_, other_middle, end, *_) = halves
+        steps = [self.constants.get(half[4], []) for half in halves if len(half) > 4]
+        return (
+            _attribute(self.makers[name], "axis") in _LAST_AXES
+            and all(self.constants.get(half[3]) in ([3], [-1]) for half in halves)
+            and all(step == [1] for step in steps)
+            and self.constants.get(begin) == [0]
+            and self.constants.get(end, [0])[0] >= _TO_THE_END
+            and self._is_half(middle, size)
+            and self._is_half(other_middle, size)
+        )
+
+    def _is_half(self, name: str, size: int) -> bool:
+        """Return whether a value is half of a size: the number, or a division by two."""
+        while (node := self.makers.get(name)) is not None and node.op_type in _ANGLE_STEPS:
+            name = node.input[0]
+        divided = self.made_by(name, "Div")
+        return self.constants.get(divided[1] if divided else name) == [2 if divided else size // 2]
+
+    def _repeats_a_half(self, name: str, operator: str) -> bool:
+        """Return whether this is the cosine or sine, perhaps scaled, of angles that stand twice."""
+        while (node := self.makers.get(name)) is not None and (
+            node.op_type in _ANGLE_STEPS
+            or (node.op_type == "Mul" and len(self.constants.get(node.input[1], [])) == 1)
+        ):
+            name = node.input[0]
+        [angles] = self.made_by(name, operator) or [""]
+        halves = self.made_by(angles, "Concat")
+        has_rows = any(value.name == _POSITIONS for value in self.graph.input)
+        return has_rows and len(halves) == 2 and halves[0] == halves[1]
 
     def _by_token(self, name: str) -> str:
         """Return `[rows, tokens, heads * size]` of what is `[rows, heads, tokens, size]`."""
@@ -256,30 +299,29 @@ class GraphIndex:
             waiting += node.input[: _MASK_INPUTS[node.op_type]]
         return compared == 1
 
-    def nodes_of(self, layer: Attention) -> list[Any]:
-        """Return the nodes that only this layer's attention needs, in order.
+    def slot_counters(self, layer: Attention) -> list[Any] | None:
+        """Return the nodes of a mask that take the number of slots from the shape of the keys.
 
-        They begin with its plain inputs if it has any, else with query, key and value.
+        None where the mask reads anything else of them.
         """
-        inputs = set(layer.plain_inputs or layer.given)
-        chosen = {id(node): node for node in (layer.product, layer.keys, layer.values)}
-        waiting = list(chosen.values())
+        waiting, seen, counters = [layer.mask], set[str](), []
         while waiting:
-            for name in waiting.pop().input:
-                node = self.makers.get(name)
-                if node is None or not inputs.isdisjoint(node.output):
+            name = waiting.pop()
+            node = self.makers.get(name)
+            if node is None or name in seen:
+                continue
+            seen.add(name)
+            shapes = self.makers.get(node.input[0]) if node.op_type == "Gather" else None
+            if shapes is not None and shapes.op_type == "Shape" and not shapes.attribute:
+                axis = self.constants.get(node.input[1], [])
+                counts = len(axis) == 1 and axis[0] in _SLOT_AXES
+                if counts and self._cache(shapes.input[0]) is layer.keys:
+                    counters.append(node)
                     continue
-                readers = [reader for made in node.output for reader in self.readers.get(made, ())]
-                alone = all(id(reader) in chosen for reader in readers)
-                if alone and id(node) not in chosen and self.outputs.isdisjoint(node.output):
-                    chosen[id(node)] = node
-                    waiting.append(node)
-        return sorted(chosen.values(), key=lambda node: self._order[id(node)])
-
-    @cached_property
-    def _order(self) -> dict[int, int]:
-        """The place of each node in the graph."""
-        return {id(node): place for place, node in enumerate(self.graph.node)}
+            if node in (layer.keys, layer.values):
+                return None
+            waiting += node.input
+        return counters
 
     def _unscaled(self, name: str) -> tuple[str, float]:
         """Return a value before its multiplication with a constant, and that constant."""
@@ -289,16 +331,16 @@ class GraphIndex:
 
     def _cache(self, name: str) -> Any | None:
         """Return the node that appends to a cache, behind what repeats it for groups of heads."""
-        for _ in range(_REPEATS_AT_MOST + 1):
-            if (maker := self.makers.get(name)) is None:
-                return None
-            if maker.op_type == "Concat":
-                appends = len(maker.input) == 2 and _PAST.match(maker.input[0]) is not None
-                return maker if appends and _attribute(maker, "axis") in {2, -2} else None
-            if maker.op_type not in _REPEATS:
-                return None
-            name = maker.input[0]
-        return None
+        [copied] = self.made_by(name, "Reshape")[:1] or [""]
+        [widened] = self.made_by(copied, "Expand")[:1] or [""]
+        [source, *axes] = self.made_by(widened, "Unsqueeze") or [name]
+        if [self.constants.get(axis) for axis in axes] not in ([], [[_HEADS_OF_A_GROUP]]):
+            return None
+        appended = self.made_by(source, "Concat")
+        if len(appended) != 2 or _PAST.match(appended[0]) is None:
+            return None
+        node = self.makers[source]
+        return node if _attribute(node, "axis") in _SLOT_AXES else None
 
     def _sizes(self, appending: Any) -> tuple[int, int, int]:
         """Return heads, size and format of a cache, zeros where the graph leaves them open."""
@@ -334,7 +376,7 @@ class GraphIndex:
         if sorted(reader.op_type for reader in readers) != ["Abs", "Mul"]:
             return None
         values = {name}
-        for operator in ("Mul", "QuantizeLinear", "MatMulInteger"):
+        for operator in ("Mul", "QuantizeLinear", PRODUCT):
             following = [
                 node
                 for value in sorted(values)
@@ -364,39 +406,38 @@ def _is_plain(number: object) -> bool:
 
 
 def join_attention(model: Any) -> bool:
-    """Add that way to an `onnx.ModelProto`; return False, unchanged, where they do not fit.
+    """Replace attention in an `onnx.ModelProto`; return False, unchanged, where it does not fit.
 
-    With `JOINT_INPUT` set, the tokens are one per row, and keys and values lie without gaps from
-    slot 0 on, as many as `position_ids` say, or else one less than `attention_mask` marks. Whether
-    both ways agree is for the caller to try out: layers are recognised by their nodes, not by their
-    meaning.
+    Without `JOINT_INPUT` set, each row has as many tokens in the cache as any other, and as many
+    new ones, padded on the right. With it, the tokens are one per row, and keys and values lie
+    without gaps from slot 0 on, as many as `position_ids` say, or else one less than
+    `attention_mask` marks.
     """
     from onnx import TensorProto, helper
 
     versions = [entry.version for entry in model.opset_import if entry.domain in ONNX]
     index = GraphIndex(model)
     layers = index.attention() if max(versions, default=0) >= _OLDEST else []
-    if not layers or any(layer.kind != _FLOAT32 for layer in layers):
+    counters = [index.slot_counters(layer) for layer in layers]
+    masked = any(value.name == _PADDING for value in model.graph.input)
+    if not layers or None in counters or not masked:
         return False
-    replaced: dict[int, list[Any]] = {}
-    turned: set[str] = set()
-    shared = SharedHeads(index, layers[0], _PREFIX)
+    if any(layer.kind != _FLOAT32 for layer in layers):
+        return False
+    for node in (node for nodes in counters for node in nodes or ()):
+        node.input[0] = f"{_PREFIX}cached_shape"
+    replaced: dict[str, list[Any]] = {}
+    tabulated: set[str] = set()
     for number, layer in enumerate(layers):
-        own = index.nodes_of(layer)
-        replaced |= {id(node): [] for node in own}
         angles = [] if layer.plain_inputs is None else [*layer.plain_inputs[-2:]]
-        tables = [node for angle in angles if angle not in turned for node in _table(angle)]
-        turned.update(angles)
-        prefix = f"{_PREFIX}{number}_"
-        plain = shared.unrepeated(layer, own, prefix) if shared.fit else own
-        replaced[id(own[-1])] = [*tables, _either(layer, plain, prefix)]
+        tables = [node for angle in angles if angle not in tabulated for node in _table(angle)]
+        tabulated.update(angles)
+        replaced |= {node.output[0]: [] for node in (layer.keys, layer.values)}
+        replaced[layer.product.output[0]] = [*tables, _either(layer, f"{_PREFIX}{number}_")]
     nodes = _lengths(model, layers[0])
-    if shared.fit:
-        tensors, shapes = shared.shapes()
-        model.graph.initializer.extend(tensors)
-        nodes += shapes
     for node in model.graph.node:
-        nodes += replaced.get(id(node), [node])
+        nodes += replaced.get(node.output[0], [node])
+    nodes = _needed(nodes, index.outputs)
     model.graph.input.append(helper.make_tensor_value_info(JOINT_INPUT, TensorProto.BOOL, [1]))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
@@ -413,57 +454,71 @@ def import_microsoft(model: Any) -> None:
         model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
 
 
-def _either(layer: Attention, plain: Sequence[Any], prefix: str) -> Any:
+def _needed(nodes: Sequence[Any], outputs: Iterable[str]) -> list[Any]:
+    """Return the nodes that outputs depend on, in their order."""
+    wanted, needed = set(outputs), []
+    for node in reversed(nodes):
+        if not wanted.isdisjoint(node.output):
+            wanted.update(_read(node))
+            needed.append(node)
+    return needed[::-1]
+
+
+def _read(node: Any) -> Iterator[str]:
+    """Yield the values that a node reads, in its branches, too."""
+    yield from node.input
+    for attribute in node.attribute:
+        for inner in (*attribute.g.node, *(n for graph in attribute.graphs for n in graph.node)):
+            yield from _read(inner)
+
+
+def _either(layer: Attention, prefix: str) -> Any:
     """Return an `If` that makes what a layer finds and its caches in one of both ways."""
-    from onnx import NodeProto, helper
+    from onnx import helper
 
-    outputs = [node.output[0] for node in (layer.product, layer.keys, layer.values)]
-
-    def branch(name: str, nodes: Sequence[Any], output_names: Sequence[str]) -> Any:
+    def branch(name: str, nodes: Sequence[Any]) -> Any:
         values = [
-            helper.make_tensor_value_info(output, layer.kind, None) for output in output_names
+            helper.make_tensor_value_info(f"{prefix}{name}_{output}", layer.kind, None)
+            for output in ("found", "keys", "values")
         ]
         return helper.make_graph(nodes, f"{prefix}{name}", [], values)
 
-    inner = {name: f"{prefix}plain_{number}" for number, name in enumerate(outputs)}
-    copies = []
-    for node in plain:
-        copy = NodeProto()
-        copy.CopyFrom(node)
-        copy.input[:] = [inner.get(name, name) for name in node.input]
-        copy.output[:] = [inner.get(name, name) for name in node.output]
-        copies.append(copy)
-    joint = [f"{prefix}{name}" for name in ("found", "keys", "values")]
     return helper.make_node(
         "If",
         [JOINT_INPUT],
-        outputs,
+        [node.output[0] for node in (layer.product, layer.keys, layer.values)],
         name=f"{prefix}either",
-        then_branch=branch("joint", _joint(layer, prefix), joint),
-        else_branch=branch("plain", copies, list(inner.values())),
+        then_branch=branch("joint", _joint(layer, f"{prefix}joint_")),
+        else_branch=branch("reading", _reading(layer, f"{prefix}reading_")),
     )
 
 
 def _lengths(model: Any, layer: Attention) -> list[Any]:
-    """Return nodes that count each row's tokens, less one, those of the longest row, and rows.
+    """Return nodes that count each row's tokens, less one, those of the longest row, and slots.
 
     Adds the constants that these and all layers read.
     """
     from onnx import TensorProto, helper
 
-    width = layer.size // 2
+    heads, shared, size = layer.heads, layer.shared_heads, layer.size
     shapes = {
-        "queries": [-1, 1, layer.heads * layer.size],
-        "cached": [-1, 1, layer.shared_heads * layer.size],
-        "found": [-1, layer.heads, 1, layer.size],
-        "angles": [-1, width],
-        "half": [width],
+        "queries": [-1, 1, heads * size],
+        "cached": [-1, 1, shared * size],
+        "found": [-1, heads, 1, size],
+        "query_heads": [0, 0, heads, size],
+        "cached_heads": [0, 0, shared, size],
+        "grouped": [0, shared, -1, size],
+        "ungrouped": [0, heads, -1, size],
+        "whole": [0, heads, -1],
+        "parts": [0, shared, -1],
+        "angles": [-1, size // 2],
+        "half": [size // 2],
         "last": [3],
         "first": [0],
         "flat": [-1],
-        "column": [-1, 1],
         "axis": [1],
         "one": [1],
+        "two": [2],
     }
     numbers = [
         (name, TensorProto.INT64, [len(content)], content) for name, content in shapes.items()
@@ -475,22 +530,34 @@ def _lengths(model: Any, layer: Attention) -> list[Any]:
         model.graph.initializer.append(helper.make_tensor(_PREFIX + name, *tensor))
 
     def made(operator: str, inputs: Sequence[str], output: str, **options: Any) -> Any:
-        return helper.make_node(operator, inputs, [_PREFIX + output], **options)
+        names = [name if name in given else _PREFIX + name for name in inputs]
+        return helper.make_node(operator, names, [_PREFIX + output], **options)
 
+    given = {value.name for value in model.graph.input}
     before = [
-        made("ReduceSum", [_PADDING, f"{_PREFIX}axis"], "sums", keepdims=0),
-        made("Sub", [f"{_PREFIX}sums", f"{_PREFIX}one"], "before"),
+        made("ReduceSum", [_PADDING, "axis"], "sums", keepdims=0),
+        made("Sub", ["sums", "one"], "before"),
     ]
-    if any(value.name == _POSITIONS for value in model.graph.input):
-        before = [made("Reshape", [_POSITIONS, f"{_PREFIX}flat"], "before")]
+    rotating = []
+    if _POSITIONS in given:
+        before = [made("Reshape", [_POSITIONS, "flat"], "before")]
+        rotating = [
+            made("Size", [_POSITIONS], "size"),
+            made("Range", ["none", "size", "each"], "numbers"),
+            made("Shape", [_POSITIONS], "tokens"),
+            made("Reshape", ["numbers", "tokens"], "places"),
+        ]
     return [
         *before,
-        made("Cast", [f"{_PREFIX}before"], "lengths", to=TensorProto.INT32),
-        made("ReduceMax", [f"{_PREFIX}lengths"], "most", keepdims=0),
-        made("Add", [f"{_PREFIX}most", f"{_PREFIX}token"], "longest"),
-        made("Size", [f"{_PREFIX}before"], "size"),
-        made("Range", [f"{_PREFIX}none", f"{_PREFIX}size", f"{_PREFIX}each"], "places"),
-        made("Reshape", [f"{_PREFIX}places", f"{_PREFIX}column"], "rows"),
+        made("Cast", ["before"], "lengths", to=TensorProto.INT32),
+        made("ReduceMax", ["lengths"], "most", keepdims=0),
+        made("Add", ["most", "token"], "longest"),
+        *rotating,
+        made("Shape", [_PADDING], "mask"),
+        made("Slice", ["mask", "one", "two"], "slots"),
+        made("Concat", ["first", "first", "slots", "first"], "cached_shape", axis=0),
+        made("Concat", ["whole", "slots"], "scores", axis=0),
+        made("Concat", ["parts", "slots"], "group_scores", axis=0),
     ]
 
 
@@ -506,6 +573,58 @@ def _table(angles: str) -> list[Any]:
     ]
 
 
+def _rotated(inputs: PlainInputs, names: Sequence[str]) -> list[Any]:
+    """Return nodes that rotate queries and keys, `[rows, tokens, heads * size]`."""
+    from onnx import helper
+
+    tables = [f"{_PREFIX}places", f"{inputs.cosines}_table", f"{inputs.sines}_table"]
+    return [
+        helper.make_node("RotaryEmbedding", [tensor, *tables], [name], domain=MICROSOFT)
+        for tensor, name in zip((inputs.queries, inputs.keys), names, strict=True)
+    ]
+
+
+def _reading(layer: Attention, prefix: str) -> list[Any]:
+    """Return nodes that read many tokens of each row, which give attention found, keys and values.
+
+    Queries that share keys and values stand below each other, `[rows, shared heads, group * tokens,
+    size]`, so that one product has them all. Sizes and order of its sums are those of a head.
+    """
+    from onnx import helper
+
+    nodes: list[Any] = []
+
+    def made(operator: str, inputs: Sequence[str], output: str, **options: Any) -> str:
+        nodes.append(helper.make_node(operator, inputs, [prefix + output], **options))
+        return prefix + output
+
+    def reshaped(source: str, shape: str, output: str) -> str:
+        return made("Reshape", [source, _PREFIX + shape], output)
+
+    queries, keys, values = layer.given
+    if (inputs := layer.plain_inputs) is not None:
+        own = [f"{prefix}query", f"{prefix}key"]
+        nodes += _rotated(inputs, own)
+        queries, keys, values = (
+            made("Transpose", [reshaped(tensor, shape, f"{name}_heads")], name, perm=[0, 2, 1, 3])
+            for tensor, shape, name in (
+                (own[0], "query_heads", "queries"),
+                (own[1], "cached_heads", "new_keys"),
+                (inputs.values, "cached_heads", "new_values"),
+            )
+        )
+    keys = made("Concat", [layer.keys.input[0], keys], "keys", axis=2)
+    values = made("Concat", [layer.values.input[0], values], "values", axis=2)
+    grouped = reshaped(queries, "grouped", "grouped")
+    scores = made(
+        "FusedMatMul", [grouped, keys], "products", domain=MICROSOFT, transB=1, alpha=layer.scale
+    )
+    masked = made("Add", [reshaped(scores, "scores", "scores"), layer.mask], "masked")
+    weights = reshaped(made("Softmax", [masked], "weights", axis=-1), "group_scores", "groups")
+    reshaped(made("MatMul", [weights, values], "attended"), "ungrouped", "found")
+    return nodes
+
+
 def _joint(layer: Attention, prefix: str) -> list[Any]:
     """Return GroupQueryAttention and its nodes, which give attention found, keys and values.
 
@@ -519,11 +638,7 @@ def _joint(layer: Attention, prefix: str) -> list[Any]:
         parts = zip(layer.given, shapes, own, strict=True)
         nodes = [make_node("Reshape", [value, shape], [name]) for value, shape, name in parts]
     else:
-        tables = [f"{_PREFIX}rows", f"{inputs.cosines}_table", f"{inputs.sines}_table"]
-        nodes = [
-            make_node("RotaryEmbedding", [tensor, *tables], [name], domain=MICROSOFT)
-            for tensor, name in zip((inputs.queries, inputs.keys), own, strict=False)
-        ]
+        nodes = _rotated(inputs, own[:2])
         own[2] = inputs.values
     version = tuple(map(int, imported_runtime().__version__.split(".")[:2]))
     scores = version >= _GIVES_SCORES

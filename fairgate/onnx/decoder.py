@@ -72,7 +72,7 @@ class OnnxDecoder:
         knobs += [self._decoding.thinking_tokens, self._chat.system, self._chat.arguments]
         if not self._decoding.is_greedy:
             knobs += [self._decoding.top_p, self._decoding.top_k]
-        return f"onnx-decoder/7:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
+        return f"onnx-decoder/8:{self._folder.fingerprint(*knobs, STOP_RULE, self._device)}"
 
     @property
     def notices(self) -> list[str]:

@@ -18,13 +18,12 @@ import numpy as np
 from fairgate.io.regular import opened
 from fairgate.onnx.attention import (
     COMPARISONS,
-    MICROSOFT,
     ONNX,
     GraphIndex,
     import_microsoft,
     join_attention,
 )
-from fairgate.onnx.integer_products import PRODUCT
+from fairgate.onnx.integer_products import MICROSOFT, PRODUCT
 from fairgate.onnx.session import sound_model
 
 POSITIONS_INPUT = "fairgate_positions"
@@ -113,12 +112,12 @@ class DecoderGraph:
 
 
 def read_decoder_graph(
-    graph_file: Path, *, attends_to_all: bool, joins: bool = False
+    graph_file: Path, *, attends_to_all: bool, on_cpu: bool = False, joins: bool = False
 ) -> DecoderGraph:
     """Return the facts of a graph and the graphs to try.
 
     `attends_to_all`: whether every layer attends to the whole text, as far as the folder says.
-    `joins`: whether a second way to attend is wanted, see `attention`.
+    `joins`: whether attention is replaced where it can be, see `attention`.
     A file that cannot be read is left to the session that opens it, which reports the error.
     Raises ModelError without the package `onnx` and for an unsound graph, and OutOfMemoryError.
     """
@@ -143,7 +142,7 @@ def read_decoder_graph(
         for wanted, change in (
             (True, cut_to_positions),
             (True, widen_logits),
-            (joins, project_as_stored),
+            (on_cpu, project_as_stored),
             (joins and whole, join_attention),
         ):
             if wanted and change(model):

@@ -21,7 +21,7 @@ from fairgate.onnx.attention_settings import read_attention_settings, read_reach
 from fairgate.onnx.decoder_graph import POSITIONS_INPUT, GraphFacts, read_decoder_graph
 from fairgate.onnx.model_folder import ModelFolder, within
 from fairgate.onnx.session import Device, mapped_errors, open_session
-from fairgate.onnx.trials import try_out
+from fairgate.onnx.trials import Abilities, try_out
 
 Logits = npt.NDArray[np.floating[Any]]
 TokenArray = npt.NDArray[np.int64]
@@ -64,10 +64,39 @@ class DecoderSession:
     """A loaded decoder graph with `past_key_values.*` inputs, whatever exported it."""
 
     def __init__(self, folder: ModelFolder, *, device: Device, threads: int = 0) -> None:
-        """Load the graph, cut if possible, and try out padding. Raises ModelError."""
+        """Load the best of the graph's changed copies that shows to be right. Raises ModelError."""
         self._folder = folder
         self._device: Device = device
-        self._session, facts = _opened(folder, device, threads)
+        abilities = None
+        if device == "cpu":
+            self._open(threads, replaces_attention=True)
+            abilities = self._proven()
+        if abilities is None:
+            self._open(threads, replaces_attention=False)
+            abilities = try_out(self, str(folder.graph))
+        self.pads, self._splits, self.cuts_freely, self.joins, self.reads_alone = abilities
+
+    def _proven(self) -> Abilities | None:
+        """Return what the trials find; None where attention was replaced and fails in one.
+
+        Raises OutOfMemoryError: else bits would depend on the memory that is free.
+        """
+        try:
+            abilities = try_out(self, str(self._folder.graph))
+        except OutOfMemoryError:
+            raise
+        except ModelError:
+            if self.attends_jointly:
+                return None
+            raise
+        return abilities if abilities.joins or not self.attends_jointly else None
+
+    def _open(self, threads: int, *, replaces_attention: bool) -> None:
+        """Load a graph and note what its inputs and nodes show. Raises ModelError."""
+        folder = self._folder
+        self._session, facts = _opened(
+            folder, self._device, threads, replaces_attention=replaces_attention
+        )
         self._inputs = {node.name: node for node in self._session.get_inputs()}
         sizes = {
             name: cache_shape(folder, node)
@@ -84,7 +113,7 @@ class DecoderSession:
         self.cut = POSITIONS_INPUT in self._inputs
         """Whether only needed positions reach the vocabulary projection."""
         self.attends_jointly = JOINT_INPUT in self._inputs
-        """Whether the graph that runs has a second way to attend, see `attention`."""
+        """Whether attention in the graph that runs was replaced, see `attention`."""
         self.reach = read_reach(folder, facts)
         """Up to which lengths the graph is right, and where padding would be seen."""
         self.one_by_one = facts.mixes_rows
@@ -98,8 +127,6 @@ class DecoderSession:
         self.counts = facts.counts_rows or slots
         """Whether tokens or slots are counted: by attention that does not know past keys and a new
         part of a prompt in batches, by windows, or by switches of rotary factors."""
-        abilities = try_out(self, str(folder.graph))
-        self.pads, self._splits, self.cuts_freely, self.joins, self.reads_alone = abilities
 
     def prefill(
         self,
@@ -382,14 +409,21 @@ class JointRows:
         self._lengths[: self._rows] = held_lengths
 
 
-def _opened(folder: ModelFolder, device: Device, threads: int) -> tuple[Any, GraphFacts]:
+def _opened(
+    folder: ModelFolder, device: Device, threads: int, *, replaces_attention: bool
+) -> tuple[Any, GraphFacts]:
     """Return an `onnxruntime.InferenceSession` of a folder's graph, changed if possible.
 
     A graph that is replaced meanwhile is an error too: places of weights are those of its file.
     """
     before = _state(folder.graph)
     window = read_attention_settings(folder).window
-    graph = read_decoder_graph(folder.graph, attends_to_all=window is None, joins=device == "cpu")
+    graph = read_decoder_graph(
+        folder.graph,
+        attends_to_all=window is None,
+        on_cpu=device == "cpu",
+        joins=replaces_attention,
+    )
     for number, content in enumerate(graph.contents):
         try:
             session = open_session(

@@ -1,8 +1,10 @@
 """Tells integer products with a scale for each row from those scaled as a whole, and tries them.
 
-`MatMulInteger` multiplies codes. What they were rounded by decides: on a scale of the whole tensor
-a token's codes depend on its batch and on padding; on one of the token's own row they do not. The
-nodes between an activation and its codes tell, not their names; what is not shown is not believed.
+`MatMulIntegerToFloat` multiplies codes and scales the columns of the product:
+https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md. What codes were rounded
+by decides: on a scale of the whole tensor a token's codes depend on its batch and on padding; on
+one of the token's own row they do not. The nodes between an activation and its codes tell, not
+their names; what is not shown is not believed.
 """
 
 from __future__ import annotations
@@ -15,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 QuantisedRows = npt.NDArray[np.uint8]
-Sums = npt.NDArray[np.int32]
+Sums = npt.NDArray[np.float32]
 
-PRODUCT = "MatMulInteger"
+PRODUCT = "MatMulIntegerToFloat"
+MICROSOFT = "com.microsoft"
+"""The domain of ONNX Runtime's own operators."""
 _ONNX = frozenset({"", "ai.onnx"})
 _ELEMENTWISE = frozenset(
     {"Abs", "Add", "Cast", "Clip", "Div", "Equal", "Greater", "Identity", "Less", "Max", "Min"}
@@ -59,7 +63,7 @@ class RowScales:
     def _is_by_row(self, product: Any) -> bool:
         codes, *rest = product.input
         quantised = self._makers.get(codes)
-        if product.domain not in _ONNX or not set(filter(None, rest)) <= self._stored.keys():
+        if product.domain != MICROSOFT or not set(filter(None, rest)) <= self._stored.keys():
             return False
         if quantised is None or quantised.op_type != _QUANTISED or quantised.domain not in _ONNX:
             return False
@@ -149,7 +153,7 @@ def inexact_product(run: Callable[[bytes, QuantisedRows], Sums]) -> str:
 
     Processors without VNNI sum two products of 8-bit numbers in 16 bits, which 255 · 127 twice
     overflows, unless ONNX Runtime stores the weights unsigned. `run` opens a graph and returns its
-    sums, int32 `[rows, columns]`, for codes, uint8 `[rows, channels]`.
+    sums, float32 `[rows, columns]`, for codes, uint8 `[rows, channels]`.
     """
     for channels, columns in _TRIED_WIDTHS:
         rng = np.random.default_rng(channels)
@@ -170,8 +174,10 @@ def _product_graph(weights: npt.NDArray[np.int8]) -> bytes:
     """Return a graph of one product, as exports have it."""
     from onnx import TensorProto, helper, numpy_helper
 
-    node = helper.make_node(PRODUCT, ["codes", "weights", "zero"], ["sums"])
+    inputs = ["codes", "weights", "one", "one", "zero"]
+    node = helper.make_node(PRODUCT, inputs, ["sums"], domain=MICROSOFT)
     stored = [
+        numpy_helper.from_array(np.array(1, dtype=np.float32), "one"),
         numpy_helper.from_array(weights, "weights"),
         numpy_helper.from_array(np.array(_ZERO_POINT, dtype=np.uint8), "zero"),
     ]
@@ -180,8 +186,9 @@ def _product_graph(weights: npt.NDArray[np.int8]) -> bytes:
         [node],
         "product",
         [helper.make_tensor_value_info("codes", TensorProto.UINT8, shape)],
-        [helper.make_tensor_value_info("sums", TensorProto.INT32, ["rows", weights.shape[1]])],
+        [helper.make_tensor_value_info("sums", TensorProto.FLOAT, ["rows", weights.shape[1]])],
         stored,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    versions = [helper.make_opsetid("", 14), helper.make_opsetid(MICROSOFT, 1)]
+    model = helper.make_model(graph, opset_imports=versions, ir_version=8)
     return bytes(model.SerializeToString())

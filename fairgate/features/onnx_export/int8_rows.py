@@ -28,8 +28,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.attention import ONNX
+from fairgate.onnx.attention import ONNX, import_microsoft
 from fairgate.onnx.decoder_graph import vocabulary_projection
+from fairgate.onnx.integer_products import MICROSOFT, PRODUCT
 
 Digits = Literal[1, 2]
 WeightMatrix = npt.NDArray[np.float32]
@@ -43,6 +44,8 @@ _LEAST = float(np.finfo(np.float32).tiny) * 1024
 """The least maximum of a row: 127 divided by it is finite, and zeros stay zeros."""
 _WIDEST = 2**16
 """Longer rows would overflow a sum of 32 bits: 255 · 127 · 66 311."""
+_STEPS = ("step", "small_step")
+"""Names of the steps that the digits of an activation are rounded to."""
 _POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _FLOAT = 1
 _AXES_ARE_INPUTS = 18
@@ -132,6 +135,7 @@ def to_int8_rows(model: Any, calibration: ActivationRows = _NOTHING, digits: Dig
     del graph.node[:], graph.initializer[:], graph.value_info[:]
     graph.node.extend(nodes)
     graph.initializer.extend([*tensors, *steps.tensors])
+    import_microsoft(model)
     return model
 
 
@@ -253,24 +257,15 @@ class _Steps:
         digits = range(1, self._digits + 1)
         matrices = [self._constant(f"{name}codes_{digit}", codes) for digit in digits]
         scale = self._constant(name + "scale", (columns / _LEVELS).astype(np.float32))
-        zero, floats = _PREFIX + "zero", f"{name}large"
-        steps: list[tuple[str, list[str], str, dict[str, int]]] = [
-            ("MatMulInteger", [first, matrices[0], zero], f"{name}sums_1", {}),
-            ("Cast", [f"{name}sums_1"], floats, {"to": _FLOAT}),
-        ]
+        parts = []
+        for codes, matrix, step in zip((first, second), matrices, _STEPS, strict=False):
+            parts.append(f"{name}{step}")
+            inputs = [codes, matrix, _PREFIX + step, scale, _PREFIX + "zero"]
+            nodes.append(helper.make_node(PRODUCT, inputs, parts[-1:], domain=MICROSOFT))
         if self._digits == 2:
-            steps += [
-                ("MatMulInteger", [second, matrices[1], zero], f"{name}sums_2", {}),
-                ("Cast", [f"{name}sums_2"], f"{name}whole", {"to": _FLOAT}),
-                ("Mul", [f"{name}whole", _PREFIX + "small_step"], f"{name}small", {}),
-                ("Add", [floats, f"{name}small"], f"{name}floats", {}),
-            ]
-            floats = f"{name}floats"
-        steps += [
-            ("Mul", [floats, most], f"{name}rows", {}),
-            ("Mul", [f"{name}rows", scale], node.output[0], {}),
-        ]
-        return [*nodes, *(helper.make_node(op, i, [o], **more) for op, i, o, more in steps)]
+            nodes.append(helper.make_node("Add", parts, [f"{name}sum"]))
+            parts = [f"{name}sum"]
+        return [*nodes, helper.make_node("Mul", [*parts, most], [node.output[0]])]
 
     def _rows(self, activation: str) -> tuple[list[Any], tuple[str, str, str]]:
         """Return the nodes that round an activation, and the names of both codes and of maxima."""

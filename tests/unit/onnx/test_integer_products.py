@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx import session
-from fairgate.onnx.integer_products import RowScales, inexact_product
+from fairgate.onnx.integer_products import MICROSOFT, PRODUCT, RowScales, inexact_product
 from fairgate.onnx.session import open_session, refuse_batch_scaling, refuse_inexact_products
 
 CHANNELS, COLUMNS = 8, 4
@@ -29,6 +29,7 @@ STORED = {
     "two": np.array([-1, -2]),
     "flat": np.array([1, 1, -1]),
     "weights": np.random.default_rng(1).integers(-127, 128, (CHANNELS, COLUMNS)).astype(np.int8),
+    "columns": np.linspace(1e-3, 2e-3, COLUMNS, dtype=np.float32),
     "channels": np.linspace(0.5, 2, CHANNELS, dtype=np.float32),
 }
 PLAIN = """
@@ -38,7 +39,7 @@ PLAIN = """
     Div levels most -> factor
     Mul x factor -> scaled
     QuantizeLinear scaled step zero -> codes
-    MatMulInteger codes weights zero -> sums
+    MatMulIntegerToFloat codes weights step columns zero -> sums
 """
 BY_ROW = {
     "plain": PLAIN,
@@ -46,9 +47,9 @@ BY_ROW = {
     "channels are weighed": PLAIN.replace("Mul x factor", "Mul x channels -> y\n Mul y factor"),
     "the sum of magnitudes": PLAIN.replace("ReduceMax sizes", "ReduceL1 sizes"),
     "what rounding leaves": PLAIN.replace(
-        "MatMulInteger codes",
+        "MatMulIntegerToFloat codes",
         "DequantizeLinear codes step zero -> back\nSub scaled back -> left\n"
-        "QuantizeLinear left step zero -> rest\nMatMulInteger rest",
+        "QuantizeLinear left step zero -> rest\nMatMulIntegerToFloat rest",
     ),
 }
 OF_MORE = {
@@ -65,12 +66,13 @@ OF_MORE = {
     "another value": PLAIN.replace("Abs x", "Abs other"),
     "a scale that is given": PLAIN.replace("scaled step zero", "scaled given zero"),
     "weights that are given": PLAIN.replace("codes weights", "codes matrix"),
-    "a zero point that is given": PLAIN.replace("weights zero", "weights point"),
+    "a scale of columns that is given": PLAIN.replace("step columns", "step given"),
+    "a zero point that is given": PLAIN.replace("columns zero", "columns point"),
     "a whole scale beside": PLAIN.replace(
         "Mul x factor", "ReduceMax x -> top\nMul x top -> y\nMul y factor"
     ),
     "no scale at all": PLAIN.replace("Mul x factor", "Identity x"),
-    "the runtime's own": "DynamicQuantizeLinear x -> codes s z\nMatMulInteger codes weights z -> sums",
+    "the runtime's own": "DynamicQuantizeLinear x -> codes s z\nMatMulIntegerToFloat codes weights s columns z -> sums",
 }
 
 
@@ -79,7 +81,9 @@ def graph_of(steps, types=None):
     nodes = []
     for line in filter(None, map(str.strip, steps.splitlines())):
         operator, *names = line.replace("->", "|").split("|")[0].split()
-        nodes.append(helper.make_node(operator, names, line.split("->")[1].split()))
+        domain = MICROSOFT if operator == PRODUCT else ""
+        outputs = line.split("->")[1].split()
+        nodes.append(helper.make_node(operator, names, outputs, domain=domain))
     shape = ["rows", "tokens", CHANNELS]
     inputs = [
         value("x", TensorProto.FLOAT, shape),
@@ -93,11 +97,12 @@ def graph_of(steps, types=None):
         nodes,
         "g",
         [one for one in inputs if one.name in read],
-        [value("sums", TensorProto.INT32, None)],
+        [value("sums", TensorProto.FLOAT, None)],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in STORED.items() if k in read],
         value_info=[value("sizes", TensorProto.FLOAT, shape)],
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    versions = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
+    return helper.make_model(graph, opset_imports=versions, ir_version=8)
 
 
 def test_a_scale_for_each_row_is_recognised_however_it_is_written():
@@ -143,10 +148,10 @@ def test_a_product_in_a_branch_is_refused_whatever_stands_before_it():
     model = graph_of(PLAIN)
     product = model.graph.node.pop()
     branch = helper.make_graph(
-        [product], "b", [], [helper.make_tensor_value_info("sums", TensorProto.INT32, None)]
+        [product], "b", [], [helper.make_tensor_value_info("sums", TensorProto.FLOAT, None)]
     )
     model.graph.node.append(helper.make_node("If", ["c"], ["y"], then_branch=branch))
-    with pytest.raises(ModelError, match="MatMulInteger"):
+    with pytest.raises(ModelError, match="MatMulIntegerToFloat"):
         refuse_batch_scaling(model, Path("model.onnx"))
 
 

@@ -71,11 +71,11 @@ OUTLIER = X * np.where(np.arange(WIDTH) == 7, 60, 1)
 def test_logits_stay_near_whatever_the_version(version):
     model = to_int8_rows(layer(version))
     onnx.checker.check_model(model)
-    assert operators(model).count("MatMulInteger") == 6
+    assert operators(model).count("MatMulIntegerToFloat") == 6
     assert operators(model).count("MatMul") == 1  # onto the vocabulary
     assert RowScales(model).are_all_by_row()
     single = to_int8_rows(layer(version), digits=1)
-    assert operators(single).count("MatMulInteger") == 3
+    assert operators(single).count("MatMulIntegerToFloat") == 3
     assert RowScales(single).are_all_by_row()
     plain = run(layer(version), X)
     assert np.abs(run(single, X) - plain).max() < 0.05 * np.abs(plain).max()
