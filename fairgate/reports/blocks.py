@@ -175,8 +175,6 @@ class Style(StrEnum):
     LIST = "list"
     NOTE = "note"
     WARNING = "warning"
-    SMALL = "small"
-    """A remark below a table."""
     COMMAND = "command"
     """Lines to be copied."""
 
@@ -218,8 +216,6 @@ class RowKind(StrEnum):
     NORMAL = "normal"
     GROUP = "group"
     """Stands above the rows that it holds together."""
-    REFERENCE = "reference"
-    """What the others are to be read beside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,14 +240,10 @@ class Table(Block):
     columns: Sequence[Column]
     rows: Sequence[Row]
     caption: Inline = ()
-    notes: str = "why"
-    """Head of the column of notes."""
     most: int | None = None
     """Rows shown where there is little room; None: all that need attention."""
     left_out: int = 0
     """Further rows, which only the machine-readable files hold."""
-    is_prose: bool = False
-    """Whether cells hold sentences, so that they stand one below the other on a narrow page."""
 
     @property
     def open(self) -> list[Row]:
@@ -282,7 +274,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeChart(Block):
-    """Values with intervals on one scale, beside the baseline's and a reference."""
+    """Differences with intervals on one scale, 0 in the middle, beside the baseline's."""
 
     label: str
     """Says to those who cannot see it what the chart is; unique in a report."""
@@ -290,15 +282,10 @@ class RangeChart(Block):
     head: str
     """Of the column of names."""
     caption: Inline = ()
-    is_signed: bool = False
-    """Whether 0 stands in the middle."""
-    value: str = "now"
+    value: str = "points"
     """Head of the column of values."""
     interval: str = "95 % interval"
     facts: Sequence[Column] = ()
-    most: int | None = None
-    """Rows shown where there is little room, groups left out."""
-    unit: str = " %"
     times: int = 100
     """What labels of the scale multiply values by; 1: values are scores."""
     band: tuple[float, float] | None = None
@@ -308,11 +295,6 @@ class RangeChart(Block):
     def has_base(self) -> bool:
         """Return whether any row has a value of the baseline's."""
         return any(row.base.value is not None for row in self.rows)
-
-    @property
-    def reference(self) -> Range | None:
-        """Return the row that the others are to be read beside."""
-        return next((row for row in self.rows if row.kind is RowKind.REFERENCE), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -382,8 +364,6 @@ def of_suites(
     kind: Section,
     suites: Sequence[str],
     blocks: Callable[[str, int], Iterable[Block]],
-    *,
-    count: Callable[[str], int] | None = None,
 ) -> list[Section]:
     """Return a section of one kind for each suite with anything to say, distinguished by it.
 
@@ -393,8 +373,7 @@ def of_suites(
     for suite in suites:
         built = list(blocks(suite, len(built_sections) + 1))
         if built:
-            many = kind.count if count is None else count(suite)
-            built_sections.append((suite, replace(kind, blocks=built, count=many)))
+            built_sections.append((suite, replace(kind, blocks=built)))
     if len(built_sections) < 2:
         return [section for _, section in built_sections]
     return [
@@ -482,8 +461,6 @@ class View:
     """One line for a report that has no room: how many rules passed, of how many cases."""
     rules: Sequence[RuleRow]
     sections: Sequence[Section]
-    picture: Sequence[Block]
-    """Everybody at a glance, for the page."""
     examples: Sequence[CaseItem]
     """The clearest cases, for the top of the page; empty where the run passes."""
     run_command: str

@@ -90,7 +90,7 @@ def _block(block: blocks.Block, *, whole: bool) -> Iterator[str]:
     if block.depth > (blocks.Depth.FULL if whole else blocks.Depth.SHORT):
         return
     match block:
-        case blocks.Text() if block.style is not blocks.Style.SMALL:
+        case blocks.Text():
             head = {blocks.Style.NOTE: "note: ", blocks.Style.LIST: "- "}.get(block.style, "")
             colour = _COLOURS[blocks.Tone.BAD] if block.style is blocks.Style.WARNING else None
             is_cut = block.style is blocks.Style.NOTE and not whole and len(block.lines) > _NOTES
@@ -105,17 +105,11 @@ def _block(block: blocks.Block, *, whole: bool) -> Iterator[str]:
         case blocks.Table():
             yield from _table(block, whole=whole)
         case blocks.RangeChart():
-            yield from _captioned(block.caption, charts.ranges_as_text(block))
+            yield from _table(charts.as_table(block), whole=whole)
         case blocks.CaseList():
             for case in block.cases:
                 yield from _wrapped(case.title)
                 yield from _wrapped(case.text, _INDENT * 3)
-
-
-def _captioned(caption: blocks.Inline, chart: str) -> Iterator[str]:
-    if blocks.spans(caption):
-        yield _painted(f"{_INDENT}{_words(caption)}", _BOLD)
-    yield from (f"{_INDENT}{line}" for line in chart.splitlines())
 
 
 def _table(block: blocks.Table, *, whole: bool) -> Iterator[str]:
@@ -123,7 +117,8 @@ def _table(block: blocks.Table, *, whole: bool) -> Iterator[str]:
     left = block.left_out + max(0, len(block.open) - len(rows))
     if not rows:
         return
-    yield from _captioned(block.caption, "")
+    if blocks.spans(block.caption):
+        yield _painted(f"{_INDENT}{_words(block.caption)}", _BOLD)
     texts = [[_cell(cell) for cell in row.cells] for row in rows]
     heads = [_words(column.head) for column in block.columns]
     widths = [max(map(len, column)) for column in zip(heads, *texts, strict=True)]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _STYLES = ("page.css", "tables.css", "charts.css", "browser.css", "media.css")
 _SCRIPTS = (
-    "elements.js", "address.js", "pairs.js", "questions.js", "browser.js", "page.js",
+    "elements.js", "address.js", "pairs.js", "browser.js", "page.js",
 )  # fmt: skip
 """In the order in which they stand in the page; a script knows those before it."""
 _ELEMENTS = {

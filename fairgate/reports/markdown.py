@@ -87,7 +87,7 @@ class MarkdownBlocks:
                 f"- {self.line(key)}: {self.line(value)}" for key, value in block.rows
             ),
             blocks.Table: self._table,
-            blocks.RangeChart: self._ranges,
+            blocks.RangeChart: lambda block: self._table(charts.as_table(block)),
             blocks.CaseList: self._cases,
         }
 
@@ -111,20 +111,8 @@ class MarkdownBlocks:
                 kind = "NOTE" if block.style is blocks.Style.NOTE else "CAUTION"
                 marker = "- " if len(lines) > 1 else ""
                 return "\n".join([f"> [!{kind}]", *(f"> {marker}{words}" for words in lines)])
-            case blocks.Style.SMALL:
-                return "\n\n".join(f"<sub>{words}</sub>" for words in lines)
             case _:
                 return "\n\n".join(lines)
-
-    def _ranges(self, block: blocks.RangeChart) -> str:
-        if self._is_short:
-            chart = escaping.markdown_block(charts.ranges_as_text(block))
-            return self._captioned(block.caption, [chart])
-        return self._table(charts.as_table(block))
-
-    def _captioned(self, caption: blocks.Inline, parts: list[str]) -> str:
-        words = self.line(caption)
-        return "\n\n".join([f"{words}:", *parts] if words else parts)
 
     def _table(self, block: blocks.Table) -> str:
         rows, left = block.open, block.left_out
@@ -135,14 +123,13 @@ class MarkdownBlocks:
         for group, folded in () if self._is_short else block.groups.items():
             summary = f"<summary>{len(folded):,} {escaping.markdown(group)}</summary>"
             parts.append(f"<details>{summary}\n\n{self._rows(block, folded)}\n\n</details>")
-        return self._captioned(block.caption, parts) if parts else ""
+        caption = self.line(block.caption)
+        return "\n\n".join([f"{caption}:", *parts] if caption and parts else parts)
 
     def _rows(self, block: blocks.Table, rows: Sequence[blocks.Row]) -> str:
-        if block.is_prose:
-            return self._prose(block, rows)
         notes = [self.line(row.note) for row in rows]
         lines = [
-            [*(self.line(column.head) or " " for column in block.columns), block.notes],
+            [*(self.line(column.head) or " " for column in block.columns), "why"],
             [*("--:" if column.is_number else ":--" for column in block.columns), ":--"],
         ]
         for row, note in zip(rows, notes, strict=True):
@@ -151,16 +138,6 @@ class MarkdownBlocks:
             lines.append([first, *rest, note or " "])
         rows_with_notes = (cells if any(notes) else cells[:-1] for cells in lines)
         return "\n".join(f"| {' | '.join(cells)} |" for cells in rows_with_notes)
-
-    def _prose(self, block: blocks.Table, rows: Sequence[blocks.Row]) -> str:
-        """List rows of whole sentences, which no column of a narrow screen holds."""
-        heads = [self.line(column.head) for column in block.columns]
-        entries = []
-        for row in rows:
-            first, *rest = (self.line(cell) for cell in row.cells)
-            told = [f"{head}: {cell}" for head, cell in zip(heads[1:], rest, strict=True)]
-            entries.append("- " + "<br>\n  ".join([first, *told]))
-        return "\n".join(entries)
 
     def _cases(self, block: blocks.CaseList) -> str:
         entries = []

@@ -68,7 +68,6 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
         standing=standing(material),
         rules=material.rules,
         sections=[section for build in (*SECTIONS, *of_features) for section in build(material)],
-        picture=parity.figure_of(material),
         examples=[] if result.outcome is Outcome.PASS else cases.case_items(material, _EXAMPLES),
         run_command=verdict.run_command(material),
         commit=provenance.commit[:12],
@@ -407,6 +406,5 @@ SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (
     case_browser.answers,
     verdict.relations,
     verdict.evidence,
-    verdict.reproduce,
 )
 """What answers the questions of reports, in their order; nothing where one does not arise."""

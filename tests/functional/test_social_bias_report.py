@@ -64,18 +64,6 @@ def test_the_papers_table(ran):
         "| full | −50.0 / 0.0 | −50.0 / 0.0 |", "| stereo | 100.0 / 0.0 | 100.0 / 0.0 |",
     ]  # fmt: skip
     assert "| stereo | 100.0 (–) | 0.0 (–) | +100.0 / 0.0 | 0.0 / 100.0 | 0.0 |" in lines
-    assert "| full | `bm25` | −50.0 | 0.0 |" in lines
-
-
-def test_the_sweep_is_a_column_each_and_shares_are_told(ran):
-    _, report = ran(biased, categories=("age",))
-    text = section(report)
-    assert "| context | setting | retriever | k = 1 | k = 3 |" in text
-    rows = [line for line in text.splitlines() if line.startswith("| ambiguous")]
-    assert len(rows) == 2 * 2
-    assert any("−100.0" in line for line in rows)
-    assert "- stereotypical documents, full, dense: 50.0&nbsp;%" in text
-    assert "guess" not in text
 
 
 def test_a_system_near_chance_is_called_that(ran):

@@ -1,4 +1,4 @@
-"""Lists of cases on the page, to be searched and filtered: their data, as its script reads it."""
+"""The list of cases on the page, to be searched and filtered: its data, as its script reads it."""
 
 from __future__ import annotations
 
@@ -43,8 +43,6 @@ _CAUSES = {
 _NOT_CROSSED = "not asked with the other documents"
 _KEY = 500
 _UNKNOWN = -1
-QUESTION_TAGS = ("stereotype", "counter", "unknown", "undecided")
-"""What an answer is listed as, exactly one; the page's script knows them by their place."""
 BIAS_WORDS = {1.0: "stereotype", -1.0: "counter", 0.0: "unknown"}
 _WORDS = {
     "stereotype": "the stereotype",
@@ -53,11 +51,11 @@ _WORDS = {
     "undecided": "undecided",
 }
 MOST_ROWS = 10_000
-"""Cases that a list of the page holds; all of them stand in rows.jsonl."""
+"""Cases that the page holds; all of them stand in rows.jsonl."""
 MOST_BYTES = 800_000
-"""What the data of one list may take: a page has up to two lists, and stays below 2 MB."""
+"""What the data may take: a page stays below 1 MB."""
 CLEAREST = 25
-"""Cases that a page shows where no script runs."""
+"""Cases that a page shows where no script runs, and answers to questions that it shows at all."""
 _MOST_DOCUMENTS = 400
 """Documents that a page holds, whatever its cases: those of the first ones."""
 _MOST = 400
@@ -84,6 +82,7 @@ def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
         for row in moved_pairs(material)
         if (row.suite, row.key) not in listed
     ]
+    answers.sort(key=lambda entry: TAGS.index(entry[0]))
     if parity.subject(material) is Subject.DOCUMENTS:
         return [*moved, *answers]
     return [*answers, *moved]
@@ -249,32 +248,27 @@ def _cause(material: Material, row: PairRow, tag: str) -> str:
 def changed_cases(material: Material) -> Iterator[Section]:
     """Yield the pairs with a changed, undecided or fixed answer, for readers who search and filter.
 
-    The clearest stand first, then the undecided and the fixed ones in the order of the plan.
+    The clearest new ones stand first, then the clearest others, then the undecided and the fixed
+    ones in the order of the plan.
     """
-    usual = _worth_a_look(material)
-    if not usual:
+    rows = _worth_a_look(material)
+    if not rows:
         return
-    listed, data = fitting(usual, lambda some: _Data(material, some).whole())
+    listed, data = fitting(rows, lambda some: _Data(material, some).whole())
     browser = CaseBrowser(
         depth=blocks.Depth.PAGE,
         id="cases",
         label="Changed, undecided and fixed answers"
-        + (", and other documents" if any(tag == OTHER_DOCUMENTS for tag, _ in usual) else ""),
-        kind="pairs",
-        rows=len(usual),
-        left_out=max(0, len(usual) - len(listed)),
+        + (", and other documents" if any(tag == OTHER_DOCUMENTS for tag, _ in rows) else ""),
+        rows=len(rows),
+        left_out=len(rows) - len(listed),
         data=data,
         clearest=blocks.CaseList(cases=case_items(material, CLEAREST)),
     )
-    yield _browsed(browser, browser)
-
-
-def _browsed(browser: CaseBrowser, *parts: blocks.Block) -> Section:
-    """Return the section of a list of cases."""
-    return Section(
+    yield Section(
         id=f"all-{browser.id}",
         title=browser.label,
-        blocks=parts,
+        blocks=[browser],
         in_comment=False,
         chapter=blocks.Chapter.CASES,
         count=browser.rows,
@@ -307,61 +301,28 @@ def _item(material: Material, row: QuestionRow) -> CaseItem:
     return CaseItem(title=title, text=Span(question, Kind.QUOTE), facts=[], command=code(row.key))
 
 
-def _question_data(material: Material, rows: Sequence[QuestionRow]) -> Mapping[str, Json]:
-    """Return the data of answers to questions for the page's script, ready for JSON."""
-    texts = Texts(material.options.redact)
-    items: dict[tuple[Json, ...], int] = {}
-    place_of, cut = texts.place, texts.cut
-
-    def item(row: QuestionRow) -> int:
-        case = material.planned(row.suite, row.key)
-        query = cut(case.text or case.query) if case else 0
-        options = tuple(cut(option) for option in case.options) if case else ()
-        return items.setdefault((query, options), len(items))
-
-    data: list[Json] = [
-        [
-            QUESTION_TAGS.index(_tag(row)),
-            item(row),
-            place_of(row.key, _KEY),
-            place_of(row.suite),
-            place_of(row.category),
-            place_of(row.setting),
-            place_of(row.condition),
-            place_of(_answered(row)),
-            place_of(_right(row)),
-            place_of(f"{row.retriever}, k = {row.top_k}" if row.retriever else ""),
-            place_of(row.instruction),
-            cut(response_to(material, row.suite, row.key)),
-            None if row.stereotypes is None else round(row.stereotypes, 2),
-            None if row.margin is None else round(row.margin, 2),
-        ]
-        for row in rows
-    ]
-    return {"texts": texts.found, "items": [list(entry) for entry in items], "rows": data}
-
-
 def answers(material: Material) -> Iterator[Section]:
-    """Yield the wrong and undecided answers to questions, in the order of the plan."""
+    """Yield the first wrong and undecided answers to questions, in the order of the plan."""
     rows = [row for row in material.questions if row.is_correct is not True]
     if not rows:
         return
-    listed, data = fitting(rows, lambda some: _question_data(material, some))
     words = (
-        "Where the context names neither of the two people, only “unknown” is right. The share of "
-        "stereotypical documents is of those shown."
+        "Where the context names neither of the two people, only “unknown” is right. "
+        f"{min(CLEAREST, len(rows)):,} of {len(rows):,} stand here, all of them in rows.jsonl."
     )
-    browser = CaseBrowser(
-        depth=blocks.Depth.PAGE,
-        id="answers",
-        label="Wrong and undecided answers to questions",
-        kind="questions",
-        rows=len(rows),
-        left_out=len(rows) - len(listed),
-        data=data,
-        clearest=blocks.CaseList(cases=[_item(material, row) for row in rows[:CLEAREST]]),
+    yield Section(
+        id="all-answers",
+        title="Wrong and undecided answers to questions",
+        blocks=[
+            blocks.Text(lines=[words], depth=blocks.Depth.PAGE),
+            blocks.CaseList(
+                cases=[_item(material, row) for row in rows[:CLEAREST]], depth=blocks.Depth.PAGE
+            ),
+        ],
+        in_comment=False,
+        chapter=blocks.Chapter.CASES,
+        count=len(rows),
     )
-    yield _browsed(browser, blocks.Text(lines=[words], depth=blocks.Depth.PAGE), browser)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,8 +332,6 @@ class CaseBrowser(blocks.Block):
     id: str
     """Unique in a report; names the filters in the page's address."""
     label: str
-    kind: str
-    """Which of the page's drawings shows a case."""
     rows: int
     left_out: int = 0
     """Further cases, which only rows.jsonl holds."""

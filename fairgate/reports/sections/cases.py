@@ -348,7 +348,7 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     left, right = (executions.get((row.suite, key)) for key in keys)
     title: blocks.Words = [name(row.phrase, Tone.STRONG), ": "]
     notes: list[blocks.Inline] = [excerpt(where_found(material, row))] if row.ranks else []
-    facts = [*notes, *_documents(left, right)]
+    facts: list[blocks.Inline] = []
     if is_about_documents:
         title.append("other documents are found")
     else:
@@ -359,22 +359,17 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
         text = response_to(material, row.suite, row.key)
         if text and text.strip(".!\"'").lower() != (row.answer.value or ""):
             wrote = Span(redacted(text, options.redact), Kind.QUOTE)
-            facts.insert(0, ["The model wrote ", wrote])
+            facts = [["The model wrote ", wrote]]
         if differs := what_differs(row.answer.value, row.majority or row.source_answer.value):
             notes.insert(0, ["What differs: ", name(excerpt(differs))])
-            facts.insert(0, notes[0])
     gone, new = _moved(left, right)
-    if is_about_documents:
-        facts += [["Out: ", *blocks.spans(words)] for words in _shown(gone, options)]
-        facts += [["In: ", *blocks.spans(words)] for words in _shown(new, options)]
-    if not gone and not new and left and right and left.documents and right.documents:
-        notes.append("Same documents")
+    notes += _documents(left, right)
     before, after = _both(source, follow_up, options)
     first = "Without a speaker" if row.names_speaker else "Source"
     return CaseItem(
         title=title,
         text=after,
-        facts=facts,
+        facts=[*facts, *notes],
         command=command(_explain(options, row)) if options.has_explain else code(row.key),
         sides=[
             replace(

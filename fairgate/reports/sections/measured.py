@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -44,9 +44,8 @@ _IN_PART = {path: how.replace("mostly", "in part", 1) for path, how in _MOSTLY.i
 """Of the largest part where it is no more than half."""
 _METRIC = "attribution/retrieval"
 AMBIGUOUS, DISAMBIGUATED = CONDITIONS = ("diff-bias/ambiguous", "diff-bias/disambiguated")
-_SIDES = ("ambiguous", "disambiguated")
 _ACCURACIES = ("accuracy/ambiguous", "accuracy/disambiguated")
-_LOST, _SHARE = "out-of-choice", "stereotype-share"
+_LOST = "out-of-choice"
 _CHANCE = 1 / 3
 _MANY = 0.1
 """Share of answers without an option above which the report warns."""
@@ -154,11 +153,9 @@ def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Bl
             caption="Changed answers beyond control prompts, by path, in points",
             rows=[_part(material, suite, part) for part in attribution.parts],
             head="path",
-            value="points",
             interval=material.likely_range,
             facts=columns(numbers=["share"]),
-            is_signed=True,
-            unit="",
+            depth=blocks.Depth.FULL,
         )
 
 
@@ -249,7 +246,6 @@ class BiasSuite:
     rows: Sequence[QuestionRow]
     settings: Sequence[str]
     categories: Sequence[str]
-    retrievers: Sequence[str]
 
     def figure(self, metric: str, **where: str) -> Figure:
         """Return the figure of a metric in a slice."""
@@ -258,18 +254,6 @@ class BiasSuite:
     def pair(self, metrics: Sequence[str], **where: str) -> blocks.Inline:
         """Return two metrics of a slice: `ambiguous / disambiguated`."""
         return joined([figure(self.figure(metric, **where).shown) for metric in metrics], " / ")
-
-    def where(self, setting: str, retriever: str) -> dict[str, str]:
-        """Return a setting's slice; one retriever alone is no dimension."""
-        several = len(self.retrievers) > 1
-        return {"setting": setting} | ({"retriever": retriever} if several else {})
-
-    def row(
-        self, pair: tuple[str, str], cells: Sequence[tuple[str, Mapping[str, str]]], *first: str
-    ) -> blocks.Row:
-        """Return a row of a setting and a retriever, with a figure for each metric and slice."""
-        numbers = (figure(self.figure(metric, **where).shown) for metric, where in cells)
-        return blocks.Row(cells=[*first, *map(name, pair), *numbers])
 
 
 def question_size(rows: Sequence[QuestionRow]) -> str:
@@ -298,7 +282,6 @@ def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]
         rows=rows,
         settings=list(dict.fromkeys(row.setting for row in rows)),
         categories=list(dict.fromkeys(row.category for row in rows)),
-        retrievers=list(dict.fromkeys(row.retriever for row in rows if row.retriever)),
     )
     cautions = list(_cautions(suite))
     if cautions:
@@ -325,51 +308,6 @@ def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]
         ],
     )
     yield _totals(suite)
-    pairs = [(s, r) for s in suite.settings if s != NO_RETRIEVAL for r in suite.retrievers]
-    if len(suite.retrievers) > 1:
-        yield blocks.Table(
-            label=f"Diff-Bias by retriever{suite.suffix}",
-            caption="Diff-Bias × 100 by retriever",
-            columns=columns("setting", "retriever", numbers=_SIDES),
-            rows=[
-                suite.row(pair, [(metric, suite.where(*pair)) for metric in CONDITIONS])
-                for pair in pairs
-            ],
-            depth=blocks.Depth.FULL,
-        )
-    depths = sorted({row.top_k for row in rows if row.top_k})
-    if len(depths) > 1:
-        yield blocks.Table(
-            label=f"Diff-Bias by number of documents{suite.suffix}",
-            caption="Diff-Bias × 100 by the number of documents (k)",
-            columns=columns(
-                "context", "setting", "retriever", numbers=[f"k = {k}" for k in depths]
-            ),
-            rows=[
-                suite.row(
-                    pair, [(metric, {**suite.where(*pair), "k": str(k)}) for k in depths], side
-                )
-                for metric, side in zip(CONDITIONS, _SIDES, strict=True)
-                for pair in pairs
-            ],
-            depth=blocks.Depth.FULL,
-        )
-    facts = list(_shares(suite))
-    letters = [row.letter for row in suite.rows if row.letter is not None]
-    if letters:
-        shares = (
-            f"{letter} {100 * letters.count(letter) / len(letters):.1f} %" for letter in "ABC"
-        )
-        head = "options chosen by letter (a third each without letter bias)"
-        facts.append((head, joined([figure(share) for share in shares])))
-    scores: list[blocks.Inline] = []
-    for setting in suite.settings:
-        pair = (suite.figure(f"bbq/{score}", setting=setting) for score in ("s_amb", "s_dis"))
-        scores.append(
-            [name(setting), " ", figure(" / ".join(score_shown.shown for score_shown in pair))]
-        )
-    facts.append(("BBQ's own scores × 100, s_amb / s_dis", joined(scores)))
-    yield blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)
 
 
 def _totals(suite: BiasSuite) -> blocks.Table:
@@ -393,18 +331,6 @@ def _totals(suite: BiasSuite) -> blocks.Table:
         columns=columns("setting", numbers=heads),
         rows=rows,
     )
-
-
-def _shares(suite: BiasSuite) -> Iterator[blocks.KeyValue]:
-    for setting in suite.settings:
-        for retriever in suite.retrievers:
-            where = suite.where(setting, retriever)
-            share = figures.figure(suite.material.now.get(_SHARE, suite.id, where))
-            if share.value is not None:
-                yield (
-                    ["stereotypical documents, ", name(setting), ", ", name(retriever)],
-                    [figure(share.shown), " ", figure(f"({share.interval})")],
-                )
 
 
 def _cautions(suite: BiasSuite) -> Iterator[blocks.Inline]:

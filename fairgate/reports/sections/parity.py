@@ -493,8 +493,6 @@ def figure_of(material: Material) -> list[blocks.Block]:
                 head="who",
                 value="difference" if column.unit == "score" else "points",
                 interval=material.likely_range,
-                is_signed=True,
-                unit="",
                 times=1 if column.unit == "score" else 100,
                 band=None if band is None else _ends(band.low, band.high, column),
                 depth=blocks.Depth.FULL,

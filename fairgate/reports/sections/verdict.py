@@ -17,7 +17,18 @@ from fairgate.gate.gate import GateResult
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedUnits
 from fairgate.reports import blocks, figures
-from fairgate.reports.blocks import Section, Span, code, columns, figure, joined, muted, name, spans
+from fairgate.reports.blocks import (
+    Section,
+    Span,
+    code,
+    columns,
+    command,
+    figure,
+    joined,
+    muted,
+    name,
+    spans,
+)
 from fairgate.reports.figures import RuleRow
 from fairgate.reports.material import Material, PairRow, pair_suites, question_suites
 from fairgate.reports.sections.measured import question_size
@@ -33,7 +44,6 @@ _NOT_SEEN = 6
 """Sentences on what the policy does not see."""
 _REVISIONS = {"system": "revision", "retriever": "retriever revision", "model": "model revision"}
 """Parts that may be asked from outside, and the fact that names their state."""
-"""What lists a system of the user's own, whose code is not seen, and what tells it apart."""
 _LIMITS = frozenset({"bound", "parity"})
 """Checks that compare with no baseline."""
 _REASONS = 3
@@ -356,6 +366,9 @@ def _under_test(material: Material) -> Iterator[blocks.KeyValue]:
 
     if found.commit:
         yield "commit of the checkout", [code(found.commit[:12])]
+    yield "run again", [command(run_command(material))]
+    if accept := accept_command(material):
+        yield "accept as the baseline", [command(accept)]
     yield "FairGate", [code(found.fairgate)]
     for part, where in found.environment.items():
         yield name(part), spans(code(where))
@@ -395,19 +408,6 @@ def accept_command(material: Material) -> str:
         return ""
     accept = material.options.called("baseline accept")
     return f'{accept} {shlex.quote(material.options.run_path)} --reason "…"'
-
-
-def reproduce(material: Material) -> Iterator[Section]:
-    """Yield the commands that make this run again, and that accept it."""
-    parts = [blocks.Text(lines=[run_command(material)], style=blocks.Style.COMMAND)]
-    if accept := accept_command(material):
-        first = material.result.overlap is None
-        words = "Make it the first baseline:" if first else "Accept it as the new baseline:"
-        parts += [
-            blocks.Text(lines=[words]),
-            blocks.Text(lines=[accept], style=blocks.Style.COMMAND),
-        ]
-    yield Section(id="reproduce", title="Reproduce", blocks=parts, in_comment=False, worth=100)
 
 
 _INVALID = ("invalid prompt", "invalid response")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.reports import charts, figures
-from fairgate.reports.blocks import Range, RangeChart, RowKind
+from fairgate.reports.blocks import Range, RangeChart
 from fairgate.reports.charts import scale
 from fairgate.reports.figures import Figure
 
@@ -37,18 +37,17 @@ def test_how_a_number_is_written(write, given, expected):
 FRACTIONS = st.floats(-3, 3).map(lambda number: round(number, 6))
 
 
-@given(st.lists(FRACTIONS, min_size=1), st.booleans())
-def test_every_value_stands_on_the_scale_and_in_order(values, both_sides):
-    kept = values if both_sides else [abs(value) for value in values]
-    shared = scale(kept, both_sides=both_sides)
-    positions = [shared.position(value) for value in sorted(kept)]
+@given(st.lists(FRACTIONS, min_size=1))
+def test_every_value_stands_on_the_scale_and_in_order(values):
+    shared = scale(values)
+    positions = [shared.position(value) for value in sorted(values)]
     assert positions == sorted(positions)
     assert all(0 <= position <= 100 for position in positions)
 
 
-@given(st.floats(0.001, 3), st.booleans())
-def test_there_are_a_few_round_ticks_where_their_values_stand(most, both_sides):
-    shared = scale([most], both_sides=both_sides)
+@given(st.floats(0.001, 3))
+def test_there_are_a_few_round_ticks_where_their_values_stand(most):
+    shared = scale([most])
     ticks = shared.ticks
     assert 3 <= len(ticks) <= 6
     values = [float(label.replace("\N{MINUS SIGN}", "-")) for _, label in ticks]
@@ -59,46 +58,28 @@ def test_there_are_a_few_round_ticks_where_their_values_stand(most, both_sides):
 
 
 @pytest.mark.parametrize(
-    ("drawn", "both_sides", "value", "position"),
+    ("value", "position"),
+    # What lies beyond stands at the edge.
     [
-        ([0.3], True, 0.0, 50), ([0.3], False, 0.0, 0),
-        ([0.2], False, -0.1, 0), ([0.2], True, 0.5, 100),  # what lies beyond stands at the edge
-        *(([value, 0.2], False, value, None) for value in (None, math.nan, math.inf)),
+        (0.0, 50),
+        (0.5, 100),
+        (-0.5, 0),
+        *((nothing, None) for nothing in (None, math.nan, math.inf)),
     ],
-)  # fmt: skip
-def test_places_on_a_scale(drawn, both_sides, value, position):
-    assert scale(drawn, both_sides=both_sides).position(value) == position
+)
+def test_places_on_a_scale(value, position):
+    assert scale([0.2]).position(value) == position
 
 
 def test_ticks_of_a_known_scale_and_of_nothing():
-    assert [label for _, label in scale([0.347], unit=" %").ticks] == ["0", "10", "20", "30 %"]
-    assert [label for _, label in scale([3.47], times=1).ticks] == ["0", "1", "2", "3"]
-    labels = [label for _, label in scale([-0.4], both_sides=True).ticks]
-    assert labels == ["−40", "−20", "0", "20", "40"]
-    assert scale([]).ticks[0] == (0.0, "0")
+    assert [label for _, label in scale([-0.4]).ticks] == ["−40", "−20", "0", "20", "40"]
+    assert [label for _, label in scale([3.47], times=1).ticks] == ["−2", "0", "2"]
+    assert (50.0, "0") in scale([]).ticks
 
 
 def test_values_stand_left_and_right_of_zero():
     now, base = Figure(value=0.2, bounds=(0.1, 0.3)), Figure(value=-0.1)
-    chart = RangeChart(
-        label="x", head="x", is_signed=True, rows=[Range(name="x", now=now, base=base)]
-    )
+    chart = RangeChart(label="x", head="x", rows=[Range(name="x", now=now, base=base)])
     ((_, track),), shared = charts.ranges(chart)
     assert shared.position(0.0) == 50
     assert track["base"] < 50 < track["low"] < track["value"] < track["high"]
-
-
-def test_a_short_chart_shows_the_largest_values_and_the_reference_last():
-    rows = [Range(name=f"r{n}", now=Figure(shown=str(n), value=n / 10)) for n in range(5)]
-    rows.append(Range(name="all", now=Figure(value=1.0), kind=RowKind.GROUP))
-    rows.append(Range(name="neutral", now=Figure(value=0.1), kind=RowKind.REFERENCE))
-    chart = RangeChart(label="x", rows=rows, head="x", most=2)
-    assert [line.split()[0] for line in charts.ranges_as_text(chart).splitlines()] == [
-        "r4", "r3", "neutral",
-    ]  # fmt: skip
-
-
-def test_a_small_share_still_has_a_bar():
-    assert charts.bar(0.0001, 1.0, 24) == "█"
-    assert charts.bar(0.0, 1.0, 24) == ""
-    assert charts.bar(2.0, 1.0, 24) == "█" * 24

@@ -8,10 +8,9 @@ const browser = (host) => {
   const data = JSON.parse(holder.textContent);
   holder.remove();
   const id = host.dataset.id;
-  const kind = { pairs, questions }[host.dataset.kind](data);
+  const kind = pairs(data);
   const lower = data.texts.map((text) => text.toLowerCase());
-  let shownTags = kind.compare?.("") ?? kind.tags;
-  let rows = data.rows;
+  const rows = data.rows;
   const state = { tags: new Set(), chosen: {}, text: "", order: "", page: 0, open: "" };
   const controls = {};
 
@@ -116,9 +115,8 @@ const browser = (host) => {
 
   const build = () => {
     const counts = tally((row) => row[0] + 1);
-    controls.chips = shownTags.map((tag) => {
-      const [name, label] = tag;
-      const many = counts.get(kind.tags.indexOf(tag) + 1) ?? 0;
+    const present = kind.tags.map((tag, place) => [...tag, counts.get(place + 1)]).filter(([, , many]) => many);
+    controls.chips = present.map(([name, label, many]) => {
       const chip = element("button", { type: "button", "aria-pressed": "false" }, label + " ", muted(number(many)));
       chip.addEventListener("click", () => {
         state.tags.has(name) ? state.tags.delete(name) : state.tags.add(name);
@@ -159,27 +157,11 @@ const browser = (host) => {
       element("div", { class: "pages" }, controls.back, controls.next));
   };
 
-  /* The clearest stay first within what they are listed as. */
-  const list = () => {
-    rows = data.rows.filter((row) => row[0] < kind.tags.length);
-    const leads = data.rows[0]?.[0];
-    const place = (row) => kind.leads === leads && row[0] === leads ? -1 : row[0];
-    if (kind.compare) rows.sort((left, right) => place(left) - place(right));
-    build();
-  };
-
-  list();
+  build();
   const linked = restore();
   if (!linked) draw();
   return {
-    id, host, linked, restore, count: () => rows.length,
-    compare(other) {
-      if (!kind.compare) return;
-      shownTags = kind.compare(other);
-      for (const name of state.tags) if (!shownTags.some(([one]) => one === name)) state.tags.delete(name);
-      list();
-      draw();
-    },
+    linked, restore,
     facets: kind.facets.map(([name, , of]) => [name, new Set([...tally(of).keys()].map((place) => data.texts[place]))]),
     only(name, value) {
       change({ tags: new Set(), chosen: { [name]: value }, text: "" });

@@ -1,8 +1,8 @@
-/* Starts the lists of cases, links identities to theirs, and marks the chapter that is read. */
+/* Starts the list of cases, links identities to theirs, and marks the chapter that is read. */
 
 (() => {
-  const browsers = [...document.querySelectorAll(".browser")].map(browser);
-  const cases = browsers.find((one) => one.id === "cases");
+  const host = document.querySelector(".browser");
+  const cases = host && browser(host);
 
   const link = (name, facet) => {
     const button = element("button", { type: "button", title: "Show its cases" });
@@ -10,47 +10,14 @@
     button.addEventListener("click", () => cases.only(facet, button.textContent));
     name.append(button);
   };
-  for (const name of cases ? document.querySelectorAll("#who tbody th, .overview tbody th .name") : []) {
+  for (const name of cases ? document.querySelectorAll("#who tbody th") : []) {
     const facet = cases.facets.find(([one, known]) => one !== "cause" && known.has(name.textContent));
     if (facet) link(name, facet[0]);
   }
-
-  const chosen = document.getElementById("beside");
-  const usual = chosen?.value;
-  const counted = new Map(browsers.map((one) => [one, one.count()]));
-  const show = (id) => {
-    for (const one of document.querySelectorAll("[data-beside]")) one.toggleAttribute("hidden", one.dataset.beside !== id);
-    for (const one of bases) one(id);
-    for (const one of browsers) one.compare(id === usual ? "" : id);
-    const count = document.querySelector('nav a[href="#cases"] .count');
-    counted.forEach((many, one) => {
-      if (count) count.textContent = number(Number(count.textContent.replaceAll(",", "")) + one.count() - many);
-      counted.set(one, one.count());
-    });
-  };
-  const recall = () => {
-    const asked = address.parts()[1]?.get("beside") ?? address.compared;
-    const known = chosen && [...chosen.options].some((one) => one.value === asked) ? asked : usual;
-    if (!chosen || chosen.value === known) return;
-    chosen.value = known;
-    address.compared = known === usual ? "" : known;
-    show(known);
-  };
-  if (chosen) {
-    chosen.parentElement.hidden = false;
-    chosen.addEventListener("change", () => {
-      show(chosen.value);
-      address.compare(chosen.value === usual ? "" : chosen.value);
-    });
-    recall();
-    addEventListener("hashchange", recall);
-    const [name, parameters] = address.parts();
-    if (parameters && name !== "summary") document.getElementById(name)?.scrollIntoView();
+  if (cases) {
+    addEventListener("hashchange", () => { if (cases.restore()) host.scrollIntoView(); });
+    if (cases.linked) host.scrollIntoView();
   }
-
-  const follow = () => browsers.find((one) => one.restore())?.host.scrollIntoView();
-  addEventListener("hashchange", follow);
-  browsers.find((one) => one.linked)?.host.scrollIntoView();
 
   const links = [...document.querySelectorAll("nav a")];
   const chapters = links.map((one) => document.getElementById(one.hash.slice(1)));

@@ -8,7 +8,7 @@ const pairs = (data) => {
   const key = (row) => (variant(row)[1] ? text(source(row)[0]) : "") + text(variant(row)[0]);
   const tags = [
     ["new", "newly changed"],
-    ["changed", "changed"],
+    ["changed", data.compared ? "changed, not new" : "changed"],
     ["undecided", "undecided"],
     ["fixed", "fixed"],
     ["documents", "other documents"],
@@ -57,7 +57,7 @@ const pairs = (data) => {
     }
     if (!each.length) return "";
     const most = majority ? [" (most: ", strong(text(majority)), ")"] : "";
-    return element("p", null, "Neutral speakers", most, ": ", each.flat());
+    return element("p", null, "Control prompts", most, ": ", each.flat());
   };
 
   const command = (row) => {
@@ -66,25 +66,8 @@ const pairs = (data) => {
     return copied(data.explain + " " + quoted(key(row)) + suite);
   };
 
-  /* Nothing is new or fixed where the cases of another run are not known. */
-  const usual = data.rows.map((row) => row[0]);
-  const alone = [1, 1, 2, 5, 4, 5];
-  const others = data.beside ?? {};
-  const compare = (id) => {
-    const known = id === "" ? data.compared : id in others;
-    const digits = others[id];
-    data.rows.forEach((row, at) => {
-      row[0] = id === "" ? usual[at] : digits ? Number(digits[at]) : alone[usual[at]];
-    });
-    tags[1][1] = known ? "changed, not new" : "changed";
-    const shown = known ? tags : [tags[1], tags[2], tags[4]];
-    return shown.filter(([name]) => name !== "documents" || usual.includes(4));
-  };
-
   return {
     tags,
-    leads: 4,
-    compare,
     facets: [
       ["identity", "Identity", (row) => variant(row)[2]],
       ["category", "Category", (row) => variant(row)[3]],
