@@ -71,11 +71,6 @@ SHIPPED = (
         id="changes",
         first=".changes.code:hide_plugins_of_a_change",
         commands={
-            "rehearse": Command(
-                ".changes.rehearse:rehearse",
-                "Run a pull request of two local commits as the action would.",
-                answers=True, takes_relations=False,
-            ),
             "comment": Command(
                 ".changes.comment:comment", "Print what a pull request is told of a run.", group=CI
             ),
@@ -94,8 +89,6 @@ SHIPPED = (
     ),
     Feature(
         id="exports",
-        formats={
-            "sarif": ".exports:SARIF", "junit": ".exports:JUNIT", "badge": ".exports:BADGE",
-        },
+        formats={"sarif": ".exports:SARIF", "junit": ".exports:JUNIT"},
     ),
 )

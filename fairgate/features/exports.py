@@ -1,18 +1,17 @@
-"""A run in the formats of others: SARIF, JUnit, badge."""
+"""A run in the formats of others: SARIF, JUnit."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from fairgate import REPOSITORY
 from fairgate.domain.outcomes import Outcome
-from fairgate.domain.wording import harmless
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports.blocks import View
 from fairgate.reports.escaping import plain, sarif_text
-from fairgate.reports.figures import NONE, RuleRow
+from fairgate.reports.figures import RuleRow
 from fairgate.reports.formats import Format, Unjudged
 
 # SARIF 2.1.0: rules that did not pass, each anchored on its line of the policy. GitHub shows only
@@ -106,14 +105,7 @@ def _region(line: int | None, lines: Sequence[str]) -> dict[str, int]:
     return {"startLine": n, "startColumn": start, "endLine": n, "endColumn": max(end, start + 1)}
 
 
-# JUnit test cases of the rules, and a badge.
-
-_COLOURS = {
-    Outcome.PASS: "brightgreen",
-    Outcome.FAIL: "red",
-    Outcome.INCONCLUSIVE: "yellow",
-    Outcome.NOT_EVALUATED: "lightgrey",
-}
+# JUnit test cases of the rules.
 
 
 def render_junit(view: View) -> str:
@@ -145,8 +137,8 @@ def render_junit(view: View) -> str:
         group = plain(f"{view.policy}.{row.suite}" if row.suite else view.policy)
         name = plain(f"{row.rule.metric}{f' [{row.where}]' if row.where else ''}")
         case = ET.SubElement(suite, "testcase", classname=group, name=name, time="0")
-        for tag, attributes, text in _not_passed(row):
-            ET.SubElement(case, tag, attributes).text = text
+        if row.rule.outcome is not Outcome.PASS:
+            ET.SubElement(case, *_not_passed(row))
     problems: Sequence[str] = ()
     if view.outcome is Outcome.INCONCLUSIVE:  # a failed gate has a verdict, whatever else was wrong
         lines = [*view.result.evidence.problems, *view.result.incompatible]
@@ -180,44 +172,15 @@ def _unjudged_junit(unjudged: Unjudged) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _not_passed(row: RuleRow) -> Iterator[tuple[str, dict[str, str], str | None]]:
-    """Yield the element that says why a rule's test case did not pass: name, attributes, text."""
+def _not_passed(row: RuleRow) -> tuple[str, dict[str, str]]:
+    """Return name and attributes of the element that says why a rule did not pass."""
     message = plain("; ".join(row.reasons) or row.word)
-    if row.rule.outcome is Outcome.PASS:
-        return
     if row.rule.fails_gate:
-        kinds = " and ".join(row.rule.failed) or "rule"
-        figures = {
-            "now": row.now,
-            "base": row.base,
-            "change": row.change,
-            "bounds of the change" if row.rule.change else "interval": row.reach,
-            **({} if row.since_anchor == NONE else {"change since the anchor": row.since_anchor}),
-            "corrected p": row.p_value,
-            "sources": row.sources,
-            "limits": row.limits,
-        }
-        text = "\n".join(f"{key}: {plain(value)}" for key, value in figures.items())
-        yield "failure", {"type": kinds, "message": message}, text
-    elif row.rule.outcome is Outcome.INCONCLUSIVE and not row.rule.advisory:
-        yield "failure", {"type": "inconclusive", "message": message}, None
-    else:
-        advisory = "advisory, " if row.rule.advisory else ""
-        yield "skipped", {"message": f"{advisory}{row.word}: {message}"}, None
-
-
-def render_badge(view: View) -> str:
-    """Return `badge.json`: policy and verdict, nothing of texts or answers."""
-    label, message = harmless(view.policy), view.word.lower()
-    badge = {"schemaVersion": 1, "label": label, "message": message, "color": _COLOURS[view.mark]}
-    return json.dumps(badge) + "\n"
-
-
-def _unjudged_badge(unjudged: Unjudged) -> str:
-    color = _COLOURS[Outcome.INCONCLUSIVE if unjudged.is_error else Outcome.NOT_EVALUATED]
-    message = harmless(unjudged.title)
-    badge = {"schemaVersion": 1, "label": "FairGate", "message": message, "color": color}
-    return json.dumps(badge) + "\n"
+        return "failure", {"type": " and ".join(row.rule.failed) or "rule", "message": message}
+    if row.rule.outcome is Outcome.INCONCLUSIVE and not row.rule.advisory:
+        return "failure", {"type": "inconclusive", "message": message}
+    advisory = "advisory, " if row.rule.advisory else ""
+    return "skipped", {"message": f"{advisory}{row.word}: {message}"}
 
 
 SARIF = Format(
@@ -227,8 +190,4 @@ SARIF = Format(
 JUNIT = Format(
     id="junit", file="junit.xml", shown_as="JUnit", output="junit-file",
     render=render_junit, unjudged=_unjudged_junit,
-)  # fmt: skip
-BADGE = Format(
-    id="badge", file="badge.json", shown_as="badge", output="badge-file",
-    render=render_badge, unjudged=_unjudged_badge,
 )  # fmt: skip

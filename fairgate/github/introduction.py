@@ -65,11 +65,10 @@ class IntroductionReport:
 
     @property
     def outputs(self) -> Mapping[str, str]:
-        """Return the step's outputs: no figure, no file."""
-        counts = {"violations": "0", "regressions": "0", "waived": "0"}
-        none = {"value": "", "base": "", "run-folder": ""}
+        """Return the step's outputs: no failure, no file."""
         outcome = {"outcome": self.outcome.value, "exit-code": str(self.exit_code)}
-        return {**outcome, **counts, **none}
+        counts = {"violations": "0", "regressions": "0", "waived": "0"}
+        return {**outcome, **counts, "run-folder": ""}
 
     @property
     def annotations(self) -> Sequence[Annotation]:

@@ -64,7 +64,7 @@ _LEVELS: Mapping[Outcome, tuple[Level, str]] = {
 _WORSE = (ExitCode.GATE_FAILED, ExitCode.BASELINE, ExitCode.NO_VERDICT, ExitCode.PASS)
 """The worst first; what is not in here ends a run without any verdict."""
 _SUMS = ("violations", "regressions", "waived")
-_OF_EACH = ("outcome", "exit-code", *_SUMS, "value", "base", "run-folder")
+_OF_EACH = ("outcome", "exit-code", *_SUMS, "run-folder")
 _NAMED, _NAME = 5, 120
 """Most files of one role that are named, and most characters of a name."""
 _BETWEEN = 10
@@ -191,15 +191,12 @@ def report_change(
         )
     write_run(folder, decides.loaded, decides.run, texts, known_files())
     failed = [rule for rule in result.rules if rule.fails_gate]
-    value, base = _leading(result)
     outputs = {
         "outcome": result.outcome.value,
         "exit-code": str(int(result.exit_code)),
         "violations": str(sum(not _REGRESSIONS.issuperset(rule.failed) for rule in failed)),
         "regressions": str(sum(not _REGRESSIONS.isdisjoint(rule.failed) for rule in failed)),
         "waived": str(sum(rule.waiver is not None for rule in result.rules)),
-        "value": "" if value is None else f"{value:.6g}",
-        "base": "" if base is None else f"{base:.6g}",
         "run-folder": str(folder),
         **{form.output: str(folder / form.file) for form in written if form.output},
     }
@@ -226,34 +223,6 @@ def report_change(
             or any(not difference.is_under_test for difference in judged.data)
         ),
     )
-
-
-def _leading(result: GateResult) -> tuple[float | None, float | None]:
-    """Return how far whoever is named first lies from control prompts, now and at the baseline.
-
-    Where nobody is named, the value of the first rule about a metric. What fails comes first.
-    """
-    for rule in sorted(result.rules, key=lambda rule: not rule.fails_gate):
-        if rule.parity is not None:
-            for node in (*rule.failing, *rule.parity.named):
-                earlier = (
-                    _difference(same.before, same.control_before)
-                    for other in result.parity
-                    for same in other.named
-                    if (other.suite, other.outcome) == (rule.suite, rule.parity.outcome)
-                    and (same.who, same.column) == (node.who, node.column)
-                    and same.before is not None
-                )
-                return _difference(node.rate, node.control), next(earlier, None)
-        elif rule.change is not None:
-            return rule.change.now, rule.change.base
-        elif rule.value is not None:
-            return rule.value, None
-    return None, None
-
-
-def _difference(rate: float | None, control: float | None) -> float | None:
-    return None if rate is None or control is None else rate - control
 
 
 def _view(finished: FinishedRun, prefix: str = "", *, report_only: bool) -> View:

@@ -52,7 +52,6 @@ _INPUTS = {
     "github_token": ("", "Token that reads: the base commit, pull requests, runs."),
 }
 """By name: the default, and what it is."""
-DEFAULTS = {name: default for name, (default, _) in _INPUTS.items()}
 ANNOTATIONS_PER_KIND = 10
 """The runner drops further ones of a step silently."""
 SUMMARY_BYTES = 1_000_000

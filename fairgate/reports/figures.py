@@ -116,13 +116,6 @@ def signed_interval(bounds: tuple[float, float] | None, metric: str) -> str:
     return f"{signed(bounds[0], metric)} … {signed(bounds[1], metric)}"
 
 
-def probability(p_value: float | None) -> str:
-    """Return `p = 0.012`, `p < 0.001`."""
-    if p_value is None or not math.isfinite(p_value):
-        return NONE
-    return wording.probability(p_value)
-
-
 def points(metric: str) -> str:
     """Return the unit that follows a change: ` points` for rates, nothing for scores."""
     return " points" if is_rate(metric) else ""
@@ -168,12 +161,6 @@ def _more_is_better(metric: str) -> bool:
     return entry is not None and entry.better == "higher"
 
 
-def limit(name: str, bound: float, metric: str) -> str:
-    """Return a bound as `≤ 15.0 %`, `≥ …` or `|value| ≤ …`."""
-    sign = {"max": "≤ ", "min": "≥ ", "max_abs": "size ≤ "}.get(name, f"{name} ")
-    return sign + value(bound, metric)
-
-
 def size(number: float, metric: str, bound: str = "") -> float:
     """Return how bad a value is: its distance from 0 where 0 is best or a bound is of the size."""
     entry = BY_ID.get(metric)
@@ -197,8 +184,6 @@ class RuleRow:
     """The same without the names of dimensions: `stereo`, `A woman`."""
     word: str
     """The outcome in a word, `FAIL` in capitals."""
-    limits: str
-    """`≤ 15.0 %, margin 2.0`."""
     reasons: Sequence[str]
     now: str
     """On the cases that are compared, where there is a change; else on all of them."""
@@ -206,20 +191,9 @@ class RuleRow:
     """Of the value, on all decided cases."""
     value: str
     """On all decided cases."""
-    since_anchor: str = NONE
-    """The change since the anchor with its bounds: `+4.8 (+2.1 … +7.4)`."""
     base: str = NONE
     change: str = NONE
     change_interval: str = NONE
-    p_value: str = NONE
-    sources: str = NONE
-    """`100 (12 changed)`."""
-    discordant: str = NONE
-
-    @property
-    def reach(self) -> str:
-        """Return the range of the change where there is one, else that of the value."""
-        return self.change_interval if self.rule.change else self.interval
 
     @property
     def needs_attention(self) -> bool:
@@ -261,31 +235,22 @@ def _in_table(number: float | None, metric: str) -> str:
 
 
 def _row(rule: RuleResult, name_of: Callable[[str], str], *, several: bool) -> RuleRow:
-    metric, moved, since = rule.metric, rule.change, rule.since_anchor
-    limits = [limit(kind, bound, metric) for kind, bound in rule.bounds.items()]
+    metric, moved = rule.metric, rule.change
     reasons = readable(rule.reasons)
     own_value = now = _in_table(rule.value, metric)
     figures = {}
-    if since is not None:
-        figures["since_anchor"] = f"{change(since, metric)} ({change_interval(since, metric)})"
     if moved is not None:
         now = _in_table(moved.now, metric)
-        limits.append(f"margin {unsigned(moved.margin, metric)}")
         figures |= {
             "base": _in_table(moved.base, metric),
             "change": change(moved, metric),
             "change_interval": change_interval(moved, metric),
-            "p_value": probability(moved.p_corrected),
-            "sources": f"{moved.sources:,} ({moved.changed_sources:,} changed)",
-            "discordant": f"{moved.discordant:,}",
         }
         if now != own_value:
             reasons.append(
                 f"on all its cases the value is {own_value}, the change is of the "
                 f"{count(moved.pairs, 'case')} that both runs decided"
             )
-    if since is not None:
-        limits.append(f"budget {unsigned(since.margin, metric)}")
     return RuleRow(
         rule=rule,
         title=title(metric),
@@ -294,7 +259,6 @@ def _row(rule: RuleResult, name_of: Callable[[str], str], *, several: bool) -> R
         slice=slice_in_words(rule.where, name_of),
         brief=", ".join(name_of(at) if by == "term" else at for by, at in rule.where.items()),
         word=REPORTED if rule.is_reported else WORDS[rule.outcome] + WAIVED * bool(rule.waiver),
-        limits=", ".join(limits),
         reasons=reasons,
         now=now,
         interval=interval(rule.interval, metric),

@@ -1,14 +1,13 @@
-"""`run --base` decides as the action does, whatever names the base; `rehearse` and `comment`."""
+"""`run --base` decides as the action does, whatever names the base; `comment`."""
 
 import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from action.repositories import IDENTITY, LOOSE, POLICY, WORKFLOW_PATH, broken, fair, worse
+from action.repositories import IDENTITY, LOOSE, POLICY, broken, worse
 from ruamel.yaml import YAML
 
 from fairgate.cli import main
@@ -127,7 +126,6 @@ def test_nothing_but_the_commit_says_what_comes_before_it(
         code = against(call, name)
         assert code == (2 if way == "shallow" else 1), (name, call.out, call.err)
         assert way == "shallow" or start[:12] in call.out
-        assert rehearse(call, "--base", name) in (1, 2)
 
 
 def test_no_tag_takes_the_place_of_a_branch(history, call):
@@ -274,112 +272,6 @@ def test_a_policy_that_the_base_lacks_is_an_introduction(history, call):
     assert "introduces the gate" in call.out
 
 
-def state_of(history):
-    kept = (
-        history.git("for-each-ref"),
-        history.git("status", "--porcelain"),
-        history.git("worktree", "list"),
-    )
-    return (*kept, history.git("rev-parse", "HEAD"))
-
-
-def rehearse(call, *options):
-    return call("rehearse", GATE, "--base", "main", *options)
-
-
-def test_a_rehearsal_ends_as_the_check_and_leaves_the_repository_alone(history, job, call):
-    wrong = []
-    for number, (name, change) in enumerate(CHANGES.items()):
-        history.git("checkout", "--quiet", "main")
-        history.git("checkout", "--quiet", "-B", f"change-{number}")
-        change(history)
-        history.commit(name)
-        before = state_of(history)
-        code = rehearse(call)
-        told = call.out
-        after = state_of(history)
-        as_pull = job.pull(history, FAIRGATE_BASELINE_CHANGE="allow")  # as the workflow has it
-        (ours,) = (Path(os.environ["FAIRGATE_CACHE"]) / "rehearsal").rglob("comment.json")
-        ours, theirs = (
-            read_comment(path) for path in (ours.parent, Path(job.outputs["run-folder"]))
-        )
-        same = without_place(ours) == without_place(theirs)
-        same &= ours.create == ("Its comment: fairgate comment " in told)
-        colour = "green" if code == 0 else "red"
-        if code != as_pull or not same or before != after or f"would be {colour}" not in told:
-            wrong.append((name, code, as_pull, same, before == after))
-    assert not wrong
-
-
-def test_the_inputs_are_those_of_the_workflow_that_names_the_policy(history, call):
-    workflow = history.read(WORKFLOW_PATH).replace(", baseline-change: allow", "")
-    history.proposes(broken)
-    assert rehearse(call) == 1
-    for text, code, words in (
-        ('report-only: "true"', 0, "would be green"),
-        ("report-only: '${{ vars.X }}'", 1, "is an expression"),
-        ("shard: 1/2", 1, "shard is left out"),
-        ("report-only: perhaps", 2, "report-only is 'perhaps'"),
-    ):
-        given = workflow.replace("small.yaml}", f"small.yaml, {text}}}")
-        assert given != workflow
-        history.write(WORKFLOW_PATH, given)
-        history.commit(text)
-        assert rehearse(call) == code, (text, call.out, call.err)
-        assert words in call.out + call.err
-    history.git("rm", "-q", WORKFLOW_PATH)
-    history.commit("no workflow")
-    assert rehearse(call) == 1
-    assert "no workflow names the policy" in call.err
-
-
-def test_allow_counts_only_as_the_base_has_it(history, call):
-    allowing = history.read(WORKFLOW_PATH)
-    refusing = allowing.replace(", baseline-change: allow", "")
-    history.proposes(broken, {GATE: LOOSE})
-    assert rehearse(call) == 0, call.out
-    history.git("checkout", "--quiet", "main")
-    history.write(WORKFLOW_PATH, refusing)
-    history.commit("refused")
-    history.proposes(broken, {GATE: LOOSE})
-    assert rehearse(call) == 1
-    history.write(WORKFLOW_PATH, allowing)
-    history.commit("allowed by the change")
-    assert rehearse(call) == 1
-    assert "does not count" in call.out
-
-
-def test_a_merge_with_a_conflict_is_told(history, call):
-    history.proposes(fair, {"README.md": "one"})
-    history.git("checkout", "--quiet", "main")
-    history.write("README.md", "two")
-    history.commit("two")
-    history.git("checkout", "--quiet", "topic")
-    assert rehearse(call) == 2
-    assert "conflict" in call.err
-
-
-@pytest.mark.parametrize("head", ["main", "main~0", "older"])
-def test_what_is_merged_already_is_no_pull_request(history, call, head):
-    history.git("branch", "older", "main")
-    history.write("README.md", "more")
-    history.commit()
-    assert rehearse(call, "--head", head) == 2
-    assert "no pull request of it" in call.err
-
-
-def test_a_merge_takes_both_sides_and_nothing_uncommitted(history, call):
-    history.proposes(fair, {"README.md": "one"})
-    history.git("checkout", "--quiet", "main")
-    history.write(GATE, POLICY.replace("max: 0.2", "max: 0.19"))
-    history.commit("stricter")
-    history.git("checkout", "--quiet", "topic")
-    history.answers(broken)
-    assert rehearse(call) == 0, call.out
-    assert "uncommitted changes" in call.err
-    assert "Less strict" not in call.out, "the merge has the base's policy"
-
-
 def test_the_comment_of_a_plain_run_is_judged_again(history, call):
     history.branch()
     history.answers(worse)
@@ -449,41 +341,6 @@ def test_the_shown_job_of_gitlab_takes_nothing_of_the_files_defaults():
     assert not {"after_script", "before_script", "hooks", "extends"} & set(job)
 
 
-def test_the_shown_lines_for_pytest_fail_with_the_title(history):
-    (shown,) = re.findall(r"```python\n(import subprocess.*?)```", PAGE, re.DOTALL)
-    history.write("test_gate.py", shown.replace("policies/rag-fairness.yaml", GATE))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:randomly",
-        "test_gate.py",
-    ]
-    found = {}
-    for answer in (fair, broken):
-        history.answers(answer)
-        done = subprocess.run(
-            command, cwd=history.root, capture_output=True, text=True, check=False
-        )
-        found[answer] = done.returncode, done.stdout
-    assert found[fair][0] == 0, found[fair][1]
-    assert found[broken][0] == 1
-    assert re.search(
-        r"^E +AssertionError: ❌ FAIL  answers change for race",
-        found[broken][1],
-        re.MULTILINE,
-    )
-    assert re.search(
-        r"^FAILED test_gate.py::test_fairness - AssertionError: ❌ FAIL",
-        found[broken][1],
-        re.MULTILINE,
-    )
-
-
 def cloned(history, folder, monkeypatch):
     """A clone that an earlier job has used, on the change, with a branch `main` of its own."""
     history.proposes(broken, {GATE: LOOSE})
@@ -526,16 +383,9 @@ def test_a_branch_here_that_is_not_origins_decides_nothing(
     """A clone that is used again keeps a branch as it was: its rules are not those of today."""
     git = cloned(history, tmp_path / "clone", monkeypatch)
     WAYS_TO_DIFFER[way](history, git)
-    for command, name in (("run", "main"), ("run", "main~0"), ("rehearse", "main")):
-        assert call(command, GATE, "--base", name) == 2, call.out
+    for name in ("main", "main~0"):
+        assert call("run", GATE, "--base", name) == 2, call.out
         assert "`origin/main`" in call.err
         assert "`refs/heads/main`" in call.err
     moved_here = way in ("the one here has moved", "both have moved")
     assert against(call, "refs/heads/main") == (0 if moved_here else 1), call.err
-
-
-def test_a_rehearsed_head_need_not_be_origins(history, call, tmp_path, monkeypatch):
-    git = cloned(history, tmp_path / "clone", monkeypatch)
-    git("checkout", "-q", "-b", "topic")
-    git("commit", "-q", "--allow-empty", "-m", "not pushed yet")
-    assert call("rehearse", GATE, "--base", "main", "--head", "topic") in (0, 1), call.err

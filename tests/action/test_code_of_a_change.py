@@ -146,32 +146,19 @@ WAYS = {
         "", {"onnxruntime.py": LEAVES, "scipy.py": LEAVES}, {"python": ("-m", "fairgate")},
     ),
     "a module beside the relation": (
-        "", {"helper.py": LEAVES}, {"python": ("-m", "fairgate"), "before": RELATIONS},
+        "", {"helper.py": LEAVES}, {"python": ("-m", "fairgate")},
     ),
 }  # fmt: skip
 
 
-@pytest.mark.walk(5)
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("name", WAYS)
-@pytest.mark.parametrize("command", ["run", "rehearse"])
-def test_no_folder_of_the_checkout_is_on_the_path(own, name, command):
+def test_no_folder_of_the_checkout_is_on_the_path(own, name):
     folder, files, how = WAYS[name]
-    if command == "rehearse" and "before" in how:
-        pytest.skip("rehearse takes no relations")
-    own.write("my_relations.py", own.read("my_relations.py"))
     for file, text in files.items():
         own.write(f"{folder}{file}", text)
     own.commit("code")
-    how = {"before": (*RELATIONS,) if command == "run" else (), **how}
-    before = how.pop("before")
-    if command == "run":
-        done = gate(own, *before, after=BASE, **how)
-    else:
-        python = how.pop("python")
-        done = subprocess.run(
-            [sys.executable, *python, "rehearse", GATE, "--base", "main"], cwd=own.root,
-            capture_output=True, text=True, check=False, env={**os.environ, **IDENTITY, **how},
-        )  # fmt: skip
+    done = gate(own, *RELATIONS, after=BASE, **how)
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     assert "on Python's path" in done.stderr
     assert "ran" not in done.stderr
@@ -212,8 +199,7 @@ def test_nor_from_a_folder_outside_of_the_checkout(own, tmp_path):
 
 
 @pytest.mark.parametrize("folder", ["", "lib/"])
-@pytest.mark.parametrize("command", ["run", "rehearse"])
-def test_no_module_takes_the_place_of_any_that_is_imported(own, folder, command):
+def test_no_module_takes_the_place_of_any_that_is_imported(own, folder):
     """FairGate imports some before it knows what it is asked, the command line's among them."""
     names = imported_names() - loaded_before_fairgate()
     assert {"click", "numpy", "pydantic", "jinja2", "signal"} <= names
@@ -221,7 +207,7 @@ def test_no_module_takes_the_place_of_any_that_is_imported(own, folder, command)
         own.write(f"{folder}{name}.py", FORGES)
     own.commit("code")
     done = subprocess.run(
-        [sys.executable, "-m", "fairgate", command, GATE, "--base", "main"], cwd=own.root,
+        [sys.executable, "-m", "fairgate", "run", GATE, "--base", "main"], cwd=own.root,
         capture_output=True, text=True, check=False,
         env={**os.environ, **IDENTITY, "PYTHONPATH": folder},
     )  # fmt: skip

@@ -16,11 +16,10 @@ FORGED = {
     "junit.xml": "<testsuites name='FORGED'/>",
     "report.md": "FORGED",
     "report.html": "FORGED",
-    "badge.json": '{"message": "FORGED"}',
     "run.json": '{"outcome": "FORGED"}',
     "parts.json": "FORGED",
 }
-REPORTS = "md,html,junit,badge"
+REPORTS = "md,html,junit"
 
 
 @pytest.fixture
@@ -46,8 +45,6 @@ COMMANDS = {
     "a part": (*RUN, "--shard", "1/2", "--out", "{}"),
     "merge": ("merge", GATE, "{parts}", "--out", "{}"),
     "rescore": ("rescore", "{done}", "--out", "{}", "--policy", GATE),
-    "rehearse": ("rehearse", GATE, "--base", "main", "--out", "{}"),
-    "rehearse in its cache": ("rehearse", GATE, "--base", "main", "--cache", "{}"),
     "check": ("check", GATE, "--cache", "{}"),
     "blame": ("blame", "main", "HEAD", "--policy", GATE, "--run", "{}"),
 }  # fmt: skip
@@ -109,7 +106,7 @@ def test_no_folder_is_written_or_emptied_that_a_commit_brings(
     history, call, tmp_path, way, command
 ):
     outside = tmp_path / "elsewhere"
-    for name in ("rehearsal/fairgate/reports", "fairgate", "runs/small", "inner/most/fairgate"):
+    for name in ("fairgate", "runs/small", "inner/most/fairgate"):
         (outside / name).mkdir(parents=True)
         (outside / name / "kept.txt").write_text("kept")
     history.proposes(fair)
@@ -226,7 +223,7 @@ def test_nothing_stands_where_results_are_expected_but_this_runs_own(
     assert (code == 0) == (end == "an introduction" and not is_committed), call.err
     assert (history.root / "run" / "comment.json").is_file()
     if end != "an unknown format":
-        assert {"junit.xml", "report.md", "report.html", "badge.json"} <= {p.name for p in left}
+        assert {"junit.xml", "report.md", "report.html"} <= {p.name for p in left}
     if end != "a verdict" and not is_committed:
         word = "not judged yet" if end == "an introduction" else "no verdict"
         shown = (

@@ -52,7 +52,6 @@ def test_the_comment_says_who_and_since_when(job, history):
     assert "For example, " in said
     assert "Next: reproduce it with `fairgate run" in said
     assert "judged by the files of" not in said
-    assert (job.outputs["value"], job.outputs["base"]) == ("0.8", "0")
     names = ("violations", "regressions")
     assert [job.outputs[name] for name in names] == ["1", "1"]
 
@@ -64,7 +63,6 @@ def test_a_green_comment_names_nobody(job, history):
     assert "### ✅ FairGate: nobody is treated differently, nor worse than before, in" in said
     assert "[full report](" in said
     assert not re.search(r"\b(race|gender|person|woman|man|Asian|Black)\b", said)
-    assert (job.outputs["value"], job.outputs["base"]) == ("", "")
 
 
 @pytest.mark.whole

@@ -93,23 +93,3 @@ def test_a_rule_on_attribution_is_never_green_without_it(place, unfair):
     in_parts(place.call, "app.yaml", 2, "--cache", "of-parts")
     merged(place.call, "--no-attribution", "--cache", "of-merge", codes=(5,))
     assert "attribution" in place.out
-
-
-@pytest.mark.whole
-def test_attribution_is_asked_in_parts_too_and_merging_then_asks_nothing(place, unfair):
-    app = unfair()
-    expected = whole(place.call, "app.yaml", "--cache", "one")
-    in_parts(place.call, "app.yaml", 3, "--cache", "of-parts")
-    before = len(app.seen)
-    for number in range(1, 4):
-        part = ("--shard", f"{number}/3", "--after", "parts", "--out", f"again/{number}")
-        assert place.call("run", "app.yaml", *part, "--cache", f"c{number}", "--quiet") == 0
-    assert len(app.seen) > before
-    asked = len(app.seen)
-    assert merged(place.call, "--cache", "of-merge", parts="again") == expected
-    assert len(app.seen) == asked
-    refused = ("run", "app.yaml", "--after", "parts", "--out", "x")
-    assert place.call(*refused) == 2
-    assert "name which with --shard" in place.err
-    assert place.call(*refused, "--shard", "1/2") == 2
-    assert "--after names 3 parts" in place.err

@@ -31,7 +31,6 @@ COMMANDS = {
     "record": ["out", "--out", "record.json"],
     "table": ["table.csv", "--limit", "0.2", "--out", "judged", "--quiet", "--report-only"],
     "comment": ["out"],
-    "rehearse": ["policy.yaml"],
     "power": ["policy.yaml"],
     "mutate": ["policy.yaml", "out", "--seeds", "2", "--quiet"],
     "blame": ["before", "after", "--policy", "policy.yaml"],

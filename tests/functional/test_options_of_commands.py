@@ -20,7 +20,7 @@ WITH_MODELS = {
 }  # fmt: skip
 """They embed the documents of a run again, or ask a judge, a classifier or a generator."""
 WITH_FILES = {"comment", "corpus prepare", "hook check"}
-WITH_CACHE = {"export", "rehearse", "table"}
+WITH_CACHE = {"export", "table"}
 TWO_FOLDERS = {"blame"}
 """They read two folders, so that no root could be named for both."""
 WITHOUT = {

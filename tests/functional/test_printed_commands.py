@@ -15,7 +15,7 @@ TASKS = {
 }  # fmt: skip
 NOT_HERE = ("fairgate export", "fairgate run --shard")
 """What needs another environment, or more than this folder."""
-WORKS = {"run": (0, 1), "rehearse": (0, 1), "rescore": (0, 1)}
+WORKS = {"run": (0, 1), "rescore": (0, 1)}
 """Exit codes of what ends with a verdict; all else ends with 0."""
 
 

@@ -58,9 +58,8 @@ def test_every_verb_that_reads_a_folder_of_a_run_is_walked():
         and (parameter.type.exists, parameter.type.file_okay) == (True, False)
         and parameter.name != "root"
     }
-    # `run --after` takes parts, too.
     # `comment` posts a text of the run's folder, where it is told to.
-    others = {"run", "github run", "comment"}
+    others = {"github run", "comment"}
     assert reading - others == {*VERBS, *WITH_POLICY, *PARTS_OF_A_RUN}
 
 

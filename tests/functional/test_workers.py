@@ -73,12 +73,6 @@ def test_workers_ask_the_questions_that_follow_from_all_parts(workspace, monkeyp
     assert notice in found["report.md"].decode()
     assert found["rows.jsonl"] == expected["rows.jsonl"]
     assert merged(workspace.run, "--cache", "many", *workers(2)) == expected
-    for number in (1, 2):
-        part = ("--shard", f"{number}/2", "--after", "parts", "--out", f"again/{number}")
-        assert workspace.run("run", "p.yaml", *part, "--cache", f"a{number}", *workers(2)) == 0
-    again = merged(workspace.run, parts=workspace.root / "again")
-    assert cpus(again) == sorted({here, "other"})
-    assert again["rows.jsonl"] == expected["rows.jsonl"]
     how = ("--no-attribution", *workers(2))
     assert workspace.run("merge", "p.yaml", "parts", *how, "--out", "other") == 2
     assert "--no-attribution asks none" in workspace.said

@@ -1,4 +1,4 @@
-"""The gate of a change without GitHub: `fairgate run --base`, `fairgate rehearse` and `comment`.
+"""The gate of a change without GitHub: `fairgate run --base` and `fairgate comment`.
 
 What decides is what decides on a pull request: `github.change` with the base commit's files. Only
 where the base comes from, and where the report goes, is another.
@@ -34,7 +34,6 @@ _OF_THE_BASE = {
     "baseline": "--baseline names a baseline, and with --base the base's decides",
     "limit": "--limit is a first look at a part of the suite, and --base is the gate",
     "shard": "--shard asks a part of a run, and --base judges a whole one",
-    "after": "--after is for a part of a run, and --base judges a whole one",
     "profile": "--profile times one run, and --base may make two",
     "allow_python": "--allow-python imports the checkout's code into the process that judges it; "
     "ask it by `command` or `serve`, in a process of its own",

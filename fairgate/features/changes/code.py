@@ -31,7 +31,7 @@ def hide_plugins_of_a_change(arguments: Sequence[str]) -> None:
 
     Commands come from plugins, too; who is refused is told by the command itself.
     """
-    judges = any(each == "rehearse" or each.partition("=")[0] == "--base" for each in arguments)
+    judges = any(each.partition("=")[0] == "--base" for each in arguments)
     named = (Path(each.removeprefix("--root=")) for each in arguments)
     path, is_refused = [*sys.path], False
     try:

@@ -21,8 +21,8 @@ from fairgate.terminal.options import EXISTING_FILE, EXISTING_FOLDER, place_opti
 def comment(run: Path, policy: Path | None, **options: Any) -> int:
     """Print the comment of the run in the folder RUN as Markdown in which nothing acts.
 
-    Of a run with `--base` and of a rehearsal it is what they decided, with what the change edits.
-    Of another run the stored answers are judged again, as `rescore` does.
+    Of a run with `--base` it is what that decided, with what the change edits. Of another run the
+    stored answers are judged again, as `rescore` does.
     """
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.run_folder import COMMENT, replay

@@ -76,22 +76,16 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
 
 
 def run_in_parts(run: click.Command) -> click.Command:
-    """Return `fairgate run` with `--shard` and `--after`."""
+    """Return `fairgate run` with `--shard`."""
     whole: Any = run.callback
 
     @click.option(
         "--shard", metavar="I/N",
         help="Ask the I-th of N parts; `fairgate merge` decides.",
     )  # fmt: skip
-    @click.option(
-        "--after", type=shared.EXISTING_FOLDER, metavar="PARTS",
-        help="With --shard: ask its share of attribution's questions.",
-    )  # fmt: skip
-    def run_(policy: Path, shard: str | None, after: Path | None, **options: Any) -> int:
+    def run_(policy: Path, shard: str | None, **options: Any) -> int:
         if shard is not None:
-            return _run_part(policy, shard, after, options)
-        if after is not None:
-            raise UsageError("--after is for a part of a run; name which with --shard")
+            return _run_part(policy, shard, options)
         return int(whole(policy=policy, **options))
 
     says = "\nWith --shard it asks a part of the questions and has no verdict."
@@ -113,9 +107,9 @@ def parsed(text: str) -> Shard:
     )
 
 
-def _run_part(policy: Path, shard_text: str, after: Path | None, options: dict[str, Any]) -> int:
+def _run_part(policy: Path, shard_text: str, options: dict[str, Any]) -> int:
     """Ask the part of a run that `--shard` names; it has no verdict, so its code is 0."""
-    from fairgate.features.shards.parts import find_shards, run_attribution, run_shard, shard_folder
+    from fairgate.features.shards.parts import run_shard, shard_folder
     from fairgate.gate.composition import Composition
 
     if options["profile"]:
@@ -130,10 +124,7 @@ def _run_part(policy: Path, shard_text: str, after: Path | None, options: dict[s
     progress = progress_for(quiet=options["quiet"])
     composition = Composition(load_policy(policy, runtime), runtime, progress)
     folder = shard_folder(options["out"], composition, shard)
-    if after is None:
-        done = run_shard(composition, shard, folder)
-    else:
-        done = run_attribution(composition, shard, find_shards([after]), folder)
+    done = run_shard(composition, shard, folder)
     for notice in composition.notices:
         say(f"fairgate: note: {harmless(notice)}")
     click.echo(

@@ -34,7 +34,6 @@ from fairgate.domain.errors import BudgetError, DataError, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import (
     NOTHING,
-    SILENT,
     Executed,
     Progress,
     Runtime,
@@ -43,7 +42,6 @@ from fairgate.domain.ports import (
 )
 from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
-from fairgate.gate.attribution import crossed_cases, documents_of_pairs
 from fairgate.gate.baseline import References, of_machines, plan_hash
 from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.gate import run_gate
@@ -283,50 +281,6 @@ def run_shard(
             spent=_spent(error),
         )
         _write(part, answered, error)
-    return part
-
-
-def run_attribution(
-    composition: Composition, shard: Shard, earlier: Sequence[Part], folder: Path
-) -> Part:
-    """Write a part again, with its answers and those to its share of attribution's questions.
-
-    `earlier` are all parts of the run; a question belongs to the part of its source. Raises
-    UsageError where they are not, or are another number of parts.
-    """
-    loaded = composition.loaded
-    read = read_all(earlier, loaded, composition.runtime)
-    if shard.of != len(read):
-        raise UsageError(
-            f"--shard is {shard}, but --after names {len(read)} parts; name one of those: "
-            f"{shard.number}/{len(read)}"
-        )
-    before, own = earlier[shard.number - 1], read[shard.number - 1]
-    system, stored_system = (
-        UnitedSystem(read, before.under_test, composition),
-        UnitedSystem(read, {}),
-    )
-    answers = ask(loaded.plan, loaded.suites, stored_system, SILENT)
-    assessed = assess(answers, stored_system)
-    documents = list(documents_of_pairs(assessed, answers))
-    crossed = crossed_cases(answers, assessed, documents, loaded.policy.seed)
-    sources = {case.cluster for case in part_of(loaded.plan, shard).cases}
-    crossed = [case for case in crossed if case.cluster in sources]
-    error, names = None, [(case.suite, case.key) for case in crossed]
-    counted = Counted(composition.progress)
-    with system.stack:
-        try:
-            executions = system.execute(crossed, counted, answers.executions)
-            own.answers |= {name: executions.get(name) for name in names}
-        except BudgetError as spent:
-            error = spent
-        environment = system.environment(before.environment)
-    update = {"folder": folder, "questions": len(own.answers), "environment": environment}
-    update["answers"] = before.answers + counted.answers
-    update["stored"] = before.stored + (composition.reused(counted) if error is None else 0)
-    part = before.model_copy(update={**update, "spent": _spent(error)})
-    own.unlabelled |= composition.unlabelled
-    _write(part, own, error)
     return part
 
 

@@ -61,11 +61,6 @@ def outcome_of(rule: RuleResult) -> ParityOutcome:
     return OUTCOMES[rule.metric.removeprefix(PARITY).partition("/")[0]]
 
 
-def is_parity(rule: RuleResult) -> bool:
-    """Return whether a rule asks for parity of an outcome."""
-    return rule.parity is not None
-
-
 def findings(material: Material) -> list[Finding]:
     """Return everybody who is named, what fails the build first.
 

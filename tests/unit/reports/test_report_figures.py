@@ -26,8 +26,6 @@ from fairgate.reports.figures import Figure
         (figures.signed, (0.0, "asr/generation"), "0.0"),
         (figures.signed, (-0.0001, "asr/generation"), "0.0"),
         (figures.signed, (0.0504, "rrs/mean"), "+0.050"),
-        (figures.probability, (0.0004,), "p < 0.001"), (figures.probability, (0.001,), "p = 0.001"),
-        (figures.probability, (1.0,), "p = 1.000"), (figures.probability, (math.nan,), "–"),
     ],
 )  # fmt: skip
 def test_how_a_number_is_written(write, given, expected):
