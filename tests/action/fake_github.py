@@ -62,7 +62,7 @@ class FakeGitHub(ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lock = threading.RLock()
-        self.faults, self.requests, self.barriers, self.hooks = [], [], [], []
+        self.faults, self.requests, self.hooks = [], [], []
         self.comments, self.pulls, self.commits = {}, {}, {}
         self.histories, self.sides, self.moves = {}, {}, []
         self.login = BOT["login"]
@@ -121,8 +121,6 @@ class _Handler(Answering):
         path = urllib.parse.unquote(address.path)
         query = dict(urllib.parse.parse_qsl(address.query))
         body = self.body() if int(self.headers.get("Content-Length") or 0) else None
-        for meet in list(hub.barriers):
-            meet(method, path)
         with hub.lock:
             hub.requests.append((method, self.path))
             matching = (f for f in hub.faults if f[0] == method and re.search(f[1], self.path))

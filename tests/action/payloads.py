@@ -2,8 +2,6 @@
 
 from action.fake_github import REPOSITORY
 
-OWNER = REPOSITORY.split("/", maxsplit=1)[0]
-
 
 def repository(full_name=REPOSITORY, **more):
     owner, name = full_name.split("/")

@@ -1,6 +1,5 @@
 """`/fairgate accept REASON`: what is written and answered, and every reason to write nothing."""
 
-import contextlib
 import datetime as dt
 import hashlib
 import io
@@ -14,12 +13,10 @@ from types import SimpleNamespace
 import pytest
 from action import payloads
 from action.conftest import ROOT, Job, Steps
-from action.fake_github import BOT, READ_ONLY, REPOSITORY, TOKEN, FakeGitHub
+from action.fake_github import BOT, REPOSITORY, TOKEN, FakeGitHub
 from action.repositories import POLICY, WORKFLOW_PATH, regressed
 from action.step_runner import StepRunner, in_process
 from fakes.serving import served
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from fairgate.gate.accepted_runs import decoded_baseline
 from fairgate.github import api
@@ -144,6 +141,9 @@ def test_an_accepted_run_is_a_commit_of_its_own(space, tmp_path):
     assert space.pull["head"]["sha"] == space.job.outputs["commit"]
     (answer,) = space.answers
     assert "The baseline is accepted" in answer["body"]
+    assert f"run {RUN} of {space.head[:12]}" in answer["body"]
+    rules = json.loads(space.files["run.json"])["rules"]
+    assert all(f"{one['metric']} {one['value']}" in answer["body"] for one in rules)
     assert space.job.outputs["comment-url"] == answer["html_url"]
     assert space.hub.reactions == [(space.said["id"], "+1")]
 
@@ -162,21 +162,6 @@ def test_what_is_accepted_is_what_the_command_line_accepts(space, states, histor
     assert ours == theirs
 
 
-def test_the_accepted_baseline_lets_the_next_run_pass_where_the_base_allows_it(
-    space, states, history, job
-):
-    """The base decides without `allow`; what a reviewer has accepted decides with it."""
-    assert space.ask() == 0
-    content = next(
-        t["tree"][0]["content"] for t in space.hub.made_commits.values() if "base_tree" in t
-    )
-    states.copy(regressed, history.root)
-    history.write("baselines/small.json", content)
-    history.commit()
-    assert job.pull(history) == 1
-    assert job.pull_again(history, FAIRGATE_BASELINE_CHANGE="allow") == 0
-
-
 def test_a_repeated_workflow_run_accepts_nothing_again(space):
     assert space.ask() == 0
     space.pull["head"]["sha"] = space.head  # somebody has put the branch back
@@ -184,13 +169,6 @@ def test_a_repeated_workflow_run_accepts_nothing_again(space):
     assert space.ask(GITHUB_RUN_ATTEMPT="2") == 0
     assert space.hub.made_commits == before
     assert len(space.moved) == len(space.answers) == 1
-
-
-def test_an_outage_after_the_write_is_no_refusal(space):
-    space.hub.fail("PATCH", "/git/refs/", 500, after=True)
-    assert space.ask() == 0
-    assert len(space.moved) == 2  # asked again, for the same commit
-    assert space.pull["head"]["sha"] == space.job.outputs["commit"]
 
 
 def test_a_reply_that_is_lost_every_time_is_no_refusal(space):
@@ -213,15 +191,6 @@ def test_where_the_step_writes_as_an_app_the_gate_s_comment_is_still_its_workflo
     assert space.pull["head"]["sha"] == space.job.outputs["commit"]
 
 
-def test_the_answer_names_what_was_accepted(space):
-    """Who read another run's report sees it."""
-    assert space.ask() == 0
-    body = space.answers[0]["body"]
-    record = json.loads(space.files["run.json"])
-    assert f"run {RUN} of {space.head[:12]}" in body
-    assert all(f"{one['metric']} {one['value']}" in body for one in record["rules"])
-
-
 def test_a_branch_of_odd_characters_is_moved_and_no_other(space):
     branch = "f\u00e9/#1%2e%2e+&x;'$(id)"
     space.pull["head"]["ref"] = space.run["head_branch"] = branch
@@ -240,17 +209,6 @@ def test_the_day_after_waivers_still_count(space):
     _main("policies/small.yaml", f"{POLICY}waivers:\n  - {rule}\n")(space)
     _record(lambda one: one.update(day="2026-01-01"))(space)
     assert space.ask() == 0, space.job.err
-
-
-def test_a_second_comment_on_the_commit_of_the_first_is_refused(space):
-    """No run of the gate has judged that commit."""
-    assert space.ask() == 0
-    first = space.said
-    space.said = space.hub.comment(7, "/fairgate accept once more", REVIEWER)
-    space.said.update({key: first[key] for key in first if key not in ("id", "body", "html_url")})
-    assert space.ask() == 2
-    assert len(space.moved) == 1
-    assert "no run of the head" in space.answers[1]["body"]
 
 
 def test_other_comments_get_no_answer(space):
@@ -470,6 +428,7 @@ FORM, HEAD, VERDICT, OTHER_BASE = (
     "another base may have given",
 )
 UNREAD = "which nobody has read"
+TWO_LINES = r"/fairgate 'accept x\ny'"
 REFUSED = {
     "moved there and back": (_moved_there_and_back, UNREAD),
     "an older run is shown": (_shown(RUN - 1), UNREAD),
@@ -504,23 +463,14 @@ REFUSED = {
     "shown otherwise meanwhile": (
         _meanwhile(_shown(RUN + 1, OTHER)), UNREAD
     ),
-    "no reason": (_body("/fairgate accept"), FORM),
-    "a blank reason": (_body("/fairgate accept  "), FORM),
-    "two lines": (_body("/fairgate accept x\ny"), FORM),
-    "a line end": (_body("/fairgate accept x\n"), FORM),
-    "a carriage return": (_body("/fairgate accept x\r"), FORM),
-    "trailing space": (_body("/fairgate accept x "), FORM),
-    "capitals": (_body("/fairgate Accept x"), FORM),
-    "another command": (_body("/fairgate anchor x"), FORM),
-    "a long reason": (_body("/fairgate accept " + "x" * 301), FORM),
-    "control character": (_body("/fairgate accept x\x1by"), FORM),
-    "bidirectional mark": (_body("/fairgate accept x\u202ey"), FORM),
-    "a look-alike letter": (_body("/fairgate \u0430ccept x"), FORM),
     **{
-        f"a line end {ord(one):04x}": (_body(f"/fairgate accept x{one}Accepted-by: boss"), FORM)
-        for one in "\v\f\x1c\x85\u2028\u2029\u200b\0\t"
+        f"/fairgate {words!r}"[:60]: (_body(f"/fairgate {words}"), FORM)
+        for words in (
+            "accept", "accept  ", "accept x\ny", "accept x\n", "accept x\r", "accept x ", "Accept x",
+            "anchor x", f"accept {'x' * 301}", "accept x\x1by", "accept x\u202ey", "\u0430ccept x",
+            "accept\u00a0x", *(f"accept x{end}Accepted-by: boss" for end in "\v\x1c\x85\u2028\u200b\0\t"),
+        )
     },
-    "a hard space": (_body("/fairgate accept\u00a0x"), FORM),
     "edited": (_said(updated_at=AFTER), "the comment was edited"),
     "no time": (_said(created_at=None), "the comment was edited"),
     "a bot": (_user(login="helper[bot]", type="Bot"), "a bot or an app"),
@@ -694,18 +644,11 @@ def test_nothing_is_written_and_an_answer_says_why(row, space):
 
 
 def test_all_objections_are_named_at_once(space):
-    for row in ("two lines", "edited", "the author", "closed", "a cancelled run"):
+    for row in (TWO_LINES, "edited", "the author", "closed", "a cancelled run"):
         REFUSED[row][0](space)
     assert space.ask() == 2
     (answer,) = space.answers
-    assert all(REFUSED[row][1] in answer["body"] for row in ("two lines", "edited", "closed"))
-
-
-def test_an_artifact_that_is_too_large_is_not_read(space, monkeypatch):
-    monkeypatch.setattr(api, "MAX_MEMBER_BYTES", 10)
-    assert space.ask() == 4
-    assert space.moved == []
-    assert "Nothing was accepted" in space.answers[0]["body"]
+    assert all(REFUSED[row][1] in answer["body"] for row in (TWO_LINES, "edited", "closed"))
 
 
 def test_an_archive_that_expands_is_cut_off(space, monkeypatch):
@@ -737,12 +680,6 @@ def test_where_nobody_can_be_answered_the_step_fails(space, name, environment):
     assert space.answers == space.moved == []
 
 
-def test_a_token_that_only_reads_writes_nothing_and_the_log_says_so(space):
-    assert space.ask(FAIRGATE_GITHUB_TOKEN=READ_ONLY) == 4
-    assert space.moved == []
-    assert "Resource not accessible by integration" in space.job.err
-
-
 def test_the_action_runs_it(space, job, history, tmp_path):
     space.hub.upload(RUN, space.head, zipped(space.files), name="fairgate-small", member=None)
     runner = StepRunner(ROOT / "accept", history.root, tmp_path / "accept", in_process)
@@ -756,27 +693,3 @@ def test_the_action_runs_it(space, job, history, tmp_path):
     done = runner.run(inputs, given)
     assert done.code == 0, done.log
     assert done.outputs["commit"] == space.pull["head"]["sha"] != space.head
-
-
-OF_MAIN = {
-    "base edited since", "a policy that is none", "the head checked out", "linked sources edited",
-}  # fmt: skip
-"""Rows that make a commit, which the next example would start from."""
-ROWS = sorted(set(REFUSED) - OF_MAIN)
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(rows=st.lists(st.sampled_from(ROWS), max_size=3, unique=True))
-def test_something_is_written_only_where_every_condition_holds(rows, job, history, heads_run):
-    hub = job.hub
-    for kept in (hub.comments, hub.artifacts, hub.runs, hub.made_commits, hub.faults, hub.hooks,
-                 hub.requests, hub.expired, hub.rights, hub.truncated):  # fmt: skip
-        kept.clear()
-    space = Space(job, history, heads_run)
-    for row in rows:
-        with contextlib.suppress(KeyError):  # what an earlier one has taken away
-            REFUSED[row][0](space)
-    space.ask()
-    is_written = space.pull["head"]["sha"] in hub.made_commits
-    assert is_written == (not rows)
-    assert is_written == bool(space.job.outputs.get("commit"))

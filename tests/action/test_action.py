@@ -2,16 +2,12 @@
 
 import json
 import os
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from action import payloads
-from action.conftest import ROOT
 from action.fake_github import TOKEN
 from action.repositories import POLICY, worse
-from action.step_runner import StepRunner, by_shell
 
 LISTING = "/issues/7/comments"
 
@@ -48,34 +44,6 @@ def test_the_merge_queue_is_gated_and_not_commented(red, steps):
     assert steps.job.hub.requests == []
 
 
-@pytest.mark.whole
-def test_two_racing_runs_leave_one_comment_of_the_newer(red, real_steps, tmp_path):
-    """Neither comment is there before both runs want to write one."""
-    hub = real_steps.job.hub
-    both_write = threading.Barrier(2, timeout=120)
-
-    def meet(method, path):
-        if method == "POST" and path.endswith(LISTING):
-            both_write.wait()
-
-    hub.barriers.append(meet)
-    base, head = red.git("rev-parse", "main"), red.merge()
-    real_steps.job.environment("pull_request", payloads.on_pull_request(7, head, base))
-    second = StepRunner(ROOT, red.root, tmp_path / "second", by_shell)
-    second.token = TOKEN
-
-    def run(runner, number):
-        event = {"name": "pull_request", "payload": payloads.on_pull_request(7, head, base)}
-        return real_steps.on(**event, runner=runner, code=1, GITHUB_RUN_ID=number)
-
-    with ThreadPoolExecutor() as pool:
-        finished = list(pool.map(run, (real_steps.gate, second), ("501", "500")))
-    assert len(hub.made("POST", LISTING)) == 2
-    (comment,) = hub.of(7)
-    assert "/actions/runs/501)" in comment["body"]
-    assert {done.outputs["comment-url"] for done in finished} == {comment["html_url"]}
-
-
 @pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("status", "headers", "times"),
@@ -95,19 +63,6 @@ def test_an_api_that_fails_is_an_error_of_its_job_and_the_verdict_stands(
     assert "answers became worse for race" in done.summary
     assert str(status) in done.commented.log
     assert "concurrently" not in done.commented.log
-
-
-@pytest.mark.walk(1)
-@pytest.mark.parametrize(
-    ("method", "status", "headers"),
-    [("POST", 429, {"Retry-After": "1"}), ("GET", 502, {}), ("POST", 502, {})],
-)
-def test_an_api_that_recovers_leaves_no_warning(red, steps, method, status, headers):
-    steps.job.hub.fail(method, LISTING, status, headers=headers)
-    done = steps.pull(code=1)
-    assert done.outputs["comment-url"] == steps.job.hub.ours(7)[0]["html_url"]
-    assert done.commented.code == 0
-    assert len(steps.job.hub.of(7)) == 1
 
 
 def test_report_only_is_green_and_says_fail(red, steps):

@@ -47,17 +47,6 @@ NO_DEVICES = "echo 'No devices were found'"
 MISMATCH = "echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18"
 
 
-@pytest.mark.whole
-def test_cuda_on_a_machine_without_runs_on_the_cpu_and_warns(history, steps, tmp_path, monkeypatch):
-    driver(tmp_path / "driver", monkeypatch, NO_GPU)
-    history.proposes()
-    done = steps.pull(inputs={"device": "cuda"}, code=0)
-    assert done.outputs["outcome"] == "pass"
-    assert re.search(r"^::warning title=FairGate%3A no GPU::.*CPU", done.log, re.MULTILINE)
-    done = steps.pull(inputs={"device": "auto"}, code=0)
-    assert "::warning" not in done.log
-
-
 CHOICES = [
     ("cuda", A_GPU, "cuda"), ("auto", A_GPU, "cuda"), ("cpu", A_GPU, "cpu"),
     ("cuda", NO_GPU, "cpu"), ("auto", NO_GPU, "cpu"), ("auto", TWO_GPUS, "cuda"),

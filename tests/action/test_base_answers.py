@@ -254,14 +254,6 @@ def test_a_pull_request_asks_nothing_that_the_base_branch_has_asked(job, asked, 
     assert Path(job.outputs["report-json"]).read_text() == record
 
 
-def test_answers_that_a_pull_request_has_left_are_not_used(job, history, hub):
-    left(hub, head=history.git("rev-parse", "main"), event="pull_request")
-    history.proposes()
-    assert job.pull(history, FAIRGATE_ANSWERS_ARTIFACT=ARTIFACT) == 0, job.out + job.err
-    assert (job.outputs["answers-hit"], job.outputs["answers-commit"]) == ("false", "")
-    assert "no push run of this workflow" in job.err
-
-
 @pytest.mark.walk(1)
 @pytest.mark.parametrize(
     "ref", ["refs/heads/topic", "refs/tags/main", "refs/pull/7/merge", ""], ids=str

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from action import payloads
 from action.fake_github import REPOSITORY, TOKEN
-from action.repositories import LOOSE, POLICY, broken, worse
+from action.repositories import LOOSE, POLICY, worse
 
 from fairgate.github.api import GitHubApi
 from fairgate.github.base_commit import BaseCommit, Clone
@@ -100,36 +100,6 @@ def test_the_merge_commit_s_own_parent_is_newer_than_the_event(job, history):
     head = history.merge()
     assert job.run("pull_request", payloads.on_pull_request(7, head, stale)) == 0
     assert fresh[:12] in job.summary
-
-
-def test_a_policy_that_is_a_link_in_the_base_is_refused(job, history):
-    history.write("policies/real.yaml", POLICY)
-    (history.root / "policies" / "small.yaml").unlink()
-    (history.root / "policies" / "small.yaml").symlink_to("real.yaml")
-    history.commit()
-    history.proposes()
-    assert job.pull(history) == 3
-    assert "link" in job.err
-
-
-def test_an_upload_of_a_worse_baseline_does_not_approve_itself(job, history):
-    history.branch()
-    history.answers(worse)
-    history.accept("I say so")
-    history.commit()
-    assert job.pull(history) == 1
-    body = job.hub.ours(7)[0]["body"]
-    assert "baselines/small.json" in body
-    assert "What separates the baselines" in body
-    assert "| this change | ✅ PASS |" in body
-
-
-def test_a_removed_policy_still_decides(job, history):
-    history.proposes(broken)
-    history.git("rm", "-q", "policies/small.yaml")
-    history.commit()
-    assert job.pull(history) == 1
-    assert "removed" in job.summary
 
 
 def test_a_reformatted_policy_is_no_change_of_it(job, history):

@@ -192,15 +192,3 @@ def test_nor_one_that_removes_or_damages_it_or_raises_the_budget(
     drifted.commit()
     assert job.pull(drifted) == code
     assert why in job.summary
-
-
-def test_the_first_anchor_loosens_nothing(job, history):
-    history.write("policies/small.yaml", BUDGET)
-    history.accept()
-    history.commit("a budget without an anchor")
-    history.branch()
-    pin("release 1")
-    history.commit()
-    assert job.pull(history) == 0
-    assert "budgets are not evaluated" in job.summary
-    assert "Less strict" not in job.summary

@@ -80,19 +80,6 @@ def test_a_committed_store_is_refused_and_so_is_any_other_part_of_a_cache(projec
     assert main(["run", "policy.yaml", "--quiet"]) == 0  # it is the user's own now
 
 
-@pytest.mark.whole
-def test_a_cache_behind_a_committed_link_is_refused(project, forged, capsys):
-    (project / "data").mkdir()
-    (project / "data" / "store.sqlite").write_bytes(forged)
-    (project / ".fairgate").symlink_to("data")
-    git("add", "-f", ".fairgate")
-    assert main(["run", "policy.yaml", "--quiet"]) == 2
-    git("rm", "-q", "--cached", ".fairgate")
-    git("add", "-f", "data")
-    assert main(["run", "policy.yaml", "--quiet"]) == 2
-    assert "'.fairgate', a link in the checkout" in capsys.readouterr().err
-
-
 def test_a_cache_in_a_committed_submodule_is_refused(project, forged, tmp_path):
     other = tmp_path / "other"
     other.mkdir()

@@ -98,34 +98,9 @@ def test_hostile_ids_are_not_live(job, rag):
     assert "::error::" not in job.out
 
 
-@pytest.mark.whole
-def test_a_folder_with_the_name_of_the_base_commit_is_not_the_base(job, rag):
-    base = rag.git("rev-parse", "main")
-    rag.write(f"{base}/policies/rag.yaml", "version: 1\n")
-    poisoned(rag)
-    assert job.pull(rag, **NAMED, FAIRGATE_BLAME="5000") == 1
-    assert "The corpus change explains it" in comment(job)
-
-
-@pytest.mark.whole
-def test_a_budget_that_ends_leaves_the_verdict(job, rag, tmp_path):
-    poisoned(rag)
-    own = str(tmp_path / "nothing stored")
-    assert job.pull(rag, **{**NAMED, "FAIRGATE_CACHE_DIR": own}, FAIRGATE_BLAME="1") == 1
-    assert "is not known: the budget of 1 question ended" in comment(job)
-
-
 def test_a_system_from_outside_leaves_the_verdict(job, red):
     assert job.pull(red, FAIRGATE_BLAME="100") == 1
     assert "is not known: the system of BASE cannot be rebuilt: it is recorded" in comment(job)
-
-
-@pytest.mark.whole
-def test_a_policy_that_the_change_loosens_is_not_the_one_that_is_blamed_by(job, rag):
-    rag.write("policies/rag.yaml", POLICY.format(corpus="docs.jsonl").replace("0.3", "0.99"))
-    poisoned(rag)
-    assert job.pull(rag, **NAMED, FAIRGATE_BLAME="5000") == 1
-    assert "The corpus change explains it: documents 17, 203." in comment(job)
 
 
 def test_what_is_no_number_is_an_input_error(job, rag):

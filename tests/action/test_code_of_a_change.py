@@ -79,11 +79,6 @@ def gate(history, *before, python=("-I", "-m", "fairgate"), after=(), **environm
     )  # fmt: skip
 
 
-def test_the_gate_is_red_by_the_bases_relation(own):
-    done = gate(own, *RELATIONS, after=BASE)
-    assert done.returncode == 1, done.stdout + done.stderr
-
-
 @pytest.mark.parametrize("edit", [BLIND, LEAVES, CODE + MARKS, "RELATIONS = ()\n"])
 def test_an_edited_relation_of_the_head_is_named_and_never_run(own, edit):
     own.write("my_relations.py", edit)

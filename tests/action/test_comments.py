@@ -4,7 +4,6 @@ import threading
 
 import pytest
 from action.fake_github import BOT, EVENTS, READ_ONLY, REPOSITORY, TOKEN, known_run
-from action.repositories import worse
 
 from fairgate.domain.errors import ApiError
 from fairgate.github.api import GitHubApi
@@ -58,12 +57,6 @@ def test_found_behind_150_earlier_comments(hub, api):
         put(hub, api, text, run)
     assert len(hub.ours(7)) == 1
     assert any("page=2" in path for path in hub.made("GET", "/issues/7/comments"))
-
-
-def test_policies_have_comments_of_their_own(hub, api):
-    for text, run, key in (("one", 500, "a"), ("two", 500, "b"), ("three", 501, "a")):
-        put(hub, api, text, run, key=key)
-    assert sorted(texts(hub)) == ["three", "two"]
 
 
 @pytest.mark.parametrize(
@@ -126,19 +119,6 @@ def test_a_marker_counts_only_for_a_run_that_github_knows_as_this_pull_request_s
     hub.comment(7, f"{marker(999)}\na newer run's")
     put(hub, api, "red", 500)
     assert texts(hub) == ["a newer run's"]
-
-
-@pytest.mark.parametrize(
-    "claim",
-    [
-        (999, 1), (500, 4), (500, 10**17), (501, 4), (10**17, 1), (501, 0), (505, 99),
-    ],
-)  # fmt: skip
-def test_no_number_freezes_the_comment(hub, api, claim):
-    run, attempt = claim
-    hub.comment(7, f"{marker(run, attempt=attempt)}\n{FORGED}")
-    put(hub, api, "red")
-    assert texts(hub) == ["red"]
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])
@@ -244,11 +224,6 @@ def test_a_read_only_token_is_refused_once(hub, waits):
     assert len(hub.made("POST", "comments")) == 1
 
 
-def test_a_comment_that_is_too_long_is_github_s_error(hub, api):
-    with pytest.raises(ApiError, match="65536"):
-        put(hub, api, "x" * 70_000)
-
-
 def test_a_server_that_is_not_there(waits):
     client = GitHubApi("http://127.0.0.1:9", TOKEN, sleep=waits.append)
     with pytest.raises(ApiError) as caught:
@@ -304,13 +279,3 @@ def test_an_answer_of_another_shape_is_github_s_error(hub, api, answer):
     if ours:
         with pytest.raises(ApiError, match="without its number"):
             put(hub, api, "one")
-
-
-@pytest.mark.walk(1)
-@pytest.mark.parametrize("answer", [[], [None], ["garbage"], [[]]])
-def test_such_an_answer_changes_no_verdict(job, history, answer):
-    history.proposes(worse)
-    job.hub.fail("POST", "/issues/7/comments", 201, message=answer)
-    assert job.pull(history) == 1
-    assert "❌ FairGate: answers became worse for race" in job.summary
-    assert job.outputs["outcome"] == "fail"

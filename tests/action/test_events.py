@@ -42,17 +42,6 @@ def by_base(job):
     return all(words in job.summary for words in said)
 
 
-@pytest.mark.walk(1)
-@pytest.mark.parametrize("name", ["pull_request_review", "pull_request_review_comment"])
-@pytest.mark.parametrize("checkout", ["merge", "head"])
-def test_reviews_are_about_their_pull_request(job, history, change, name, checkout):
-    if checkout == "merge":
-        history.merge()
-    payload = {**payloads.on_pull_request(7, change.head, change.base), "review": {"id": 1}}
-    assert job.run(name, payload, **NO_TOKEN) == 1
-    assert by_base(job)
-
-
 ABOUT_A_COMMIT = {
     "check_run": partial(payloads.on_check, "check_run"),
     "check_suite": partial(payloads.on_check, "check_suite"),
@@ -60,13 +49,6 @@ ABOUT_A_COMMIT = {
     "deployment": lambda head, _: payloads.on_deployment(head),
     "deployment_status": lambda head, _: payloads.on_deployment(head, deployment_status={"id": 2}),
 }
-
-
-@pytest.mark.whole
-def test_events_of_a_commit_are_about_its_pull_request(job, change):
-    for name, payload in ABOUT_A_COMMIT.items():
-        assert job.run(name, payload(change.head, change.listed), GITHUB_SHA=change.base) == 1, name
-        assert by_base(job)
 
 
 def test_such_an_event_whose_pull_request_is_not_known_is_refused(job, change):
@@ -243,13 +225,6 @@ def test_a_merge_group_without_its_base_is_no_push(job, change):
     payload = payloads.on_merge_group(7, change.head, change.base)
     payload["merge_group"].update(base_sha=None, head_ref="refs/heads/other")
     assert job.run("merge_group", payload) == 2
-
-
-def test_a_workflow_run_of_a_pull_request_that_is_not_found_is_refused(job, change):
-    """It may be closed again, or GitHub may fail: its own files decide in neither case."""
-    job.hub.pulls.clear()
-    for token in ({}, NO_TOKEN):
-        assert job.run("workflow_run", payloads.on_workflow_run(change.head), **token) == 2
 
 
 def test_a_workflow_run_of_a_push_is_judged_by_that_push(job, history, hub):

@@ -158,32 +158,6 @@ def test_an_earlier_attempt_that_comes_late_changes_nothing(steps, fork):
     assert [comment["body"] for comment in hub.ours(7)] == [before]
 
 
-@pytest.mark.parametrize(
-    ("token", "code", "said"),
-    [("", 2, "github-token"), (READ_ONLY, 4, "Resource not accessible")],
-)
-def test_without_a_token_that_may_write_it_says_so(steps, fork, token, code, said):
-    steps.comment.token = token
-    done = steps.told(finished(fork), code)
-    assert said in done.log
-    assert said in done.summary
-    assert not token or token not in done.log + done.summary
-    assert steps.job.hub.of(7) == []
-
-
-def test_a_checkout_beside_it_takes_no_part(real_steps, fork, tmp_path, monkeypatch):
-    trace = tmp_path / "pwned"
-    folder = real_steps.comment.workspace
-    for name in ("click.py", "pydantic.py", "json.py", "sitecustomize.py", "encodings.py"):
-        (folder / name).write_text(f"open({str(trace)!r}, 'w')\n")
-    (folder / "fairgate").mkdir()
-    (folder / "fairgate" / "__init__.py").write_text(f"open({str(trace)!r}, 'w')\n")
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    done = real_steps.told(finished(fork))
-    assert not trace.exists()
-    assert done.outputs == {"comment-url": real_steps.job.hub.ours(7)[0]["html_url"]}
-
-
 PRAISE = "Reviewed by the maintainers and approved for merge."
 
 
@@ -291,10 +265,3 @@ def test_only_after_a_run_of_a_pull_request(job, fork):
     payload["workflow_run"]["event"] = "push"
     assert job.command("comment", "workflow_run", payload) == 2
     assert job.hub.of(7) == []
-
-
-def test_the_artifact_cannot_choose_the_pull_request(job, fork):
-    job.hub.pulls[8] = payloads.pull_request(8, "f" * 40, "b" * 40, repo=FORK)
-    told(job, fork, number=8, pull_request=8, pr={"number": 8})
-    assert job.hub.of(8) == []
-    assert len(job.hub.of(7)) == 1

@@ -1,6 +1,5 @@
 """No file of a change, and no setting of a checkout, takes part in what git is asked."""
 
-import json
 import os
 import subprocess
 from pathlib import Path
@@ -10,7 +9,6 @@ from action import payloads
 from action.repositories import LOOSE, broken
 from action.test_base_commit import files_of, only_merged
 
-from fairgate.cli import main
 from fairgate.domain.errors import UsageError
 from fairgate.io.git import current_commit, repository_of, tracked_below
 
@@ -83,19 +81,6 @@ def test_an_embedded_bare_repository_is_not_asked(job, service, program, links):
     assert ran(program) == ""
     assert "max raised from 0.2 to 0.9" in job.summary
     assert "introduces the gate" not in job.summary
-
-
-def test_nor_by_a_run_without_action(service, program, monkeypatch):
-    embed(service, SERVICE, attack_config(program), links=False)
-    service.write(f"{SERVICE}/HEAD", "e" * 40 + "\n")
-    commit = service.commit()
-    inside = service.root / SERVICE
-    assert current_commit(inside) == commit
-    monkeypatch.chdir(inside)
-    main(["run", "policies/small.yaml", "--out", "out", "--quiet"])
-    record = json.loads((inside / "out" / "run.json").read_text())
-    assert record["provenance"]["commit"] == commit
-    assert ran(program) == ""
 
 
 def test_an_embedded_repository_is_no_checkout_by_itself(tmp_path, history):

@@ -11,13 +11,11 @@ import pytest
 from action.repositories import POLICY, broken, fair
 from fakes import gitlab
 from fakes.serving import served
-from golden import hostile_texts
 
 from fairgate.cli import main
 from fairgate.features.changes.gitlab import as_note
 
 GATE = "policies/small.yaml"
-HOSTILE = sorted({text[:2000] for text in (*hostile_texts.HOSTILE, *hostile_texts.HUGE)})
 
 
 @pytest.fixture
@@ -214,46 +212,6 @@ def test_the_file_of_the_token_is_gone_once_it_is_read(history, lab, pipeline, t
         assert list((tmp_path / "shop.tmp").iterdir()) == []
 
 
-def test_a_note_of_hostile_names_does_nothing(history, lab, pipeline):
-    names = (
-        "/approve",
-        "/close",
-        "@everyone",
-        "!1",
-        "~bug",
-        "%1",
-        "&1",
-        "$1",
-        "<!-- x -->",
-        "[x](http://e.org)",
-    )
-    history.git("checkout", "--quiet", "main")
-    rows = "".join(
-        f'{{"id": "s{n}", "text": "{name} Text number {n} is fine. {name} x"}}\n'
-        for n, name in enumerate(names)
-    )
-    history.write("sources.jsonl", rows)
-    history.answers(fair)
-    history.accept()
-    history.commit("hostile sources")
-    history.branch()
-    history.answers(broken)
-    pipeline()
-    assert lab.commands == []
-    (body,) = lab.bodies()
-    assert is_inert(body), body
-
-
-def is_inert(body):
-    """Return whether nothing outside of code could be acted on; the marker is ours."""
-    _, _, text = body.partition("\n")
-    plain = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", text, flags=re.DOTALL)
-    reference = r'(?<![\w&\[])[@!~$#](?=[\w"])|%(?=[\w"])'
-    element = r"<(?!\u200b|/?(?:details|summary|sub|br|code|wbr|b)\b)"
-    live = re.search(rf"{reference}|^[ >]*/\w|{element}", plain, re.MULTILINE)
-    return live is None
-
-
 @pytest.mark.parametrize(
     "before", ["", "> ", "  ", "| a |\n", "```text\n", "```\n", "<details>\n\n"]
 )
@@ -288,13 +246,3 @@ def test_a_note_refers_to_nothing():
     assert not alive
     kept = "5&nbsp;% of 3, ~ 4 ! [run](https://g.org/j)"
     assert as_note(kept, "https://g.org/j") == kept
-
-
-def test_hostile_texts_are_inert_in_a_note():
-    wrong = [
-        text
-        for text in HOSTILE
-        if re.search(r"^[ >]*/[a-z]", as_note(text, "https://g.org/j"), re.MULTILINE)
-    ]
-    assert not wrong
-    assert os.environ.get("FAIRGATE_GITLAB_TOKEN") is None

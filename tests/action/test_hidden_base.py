@@ -201,19 +201,6 @@ def test_a_merge_of_the_author_s_own_gets_no_verdict(job, history, forged):
     assert not any("nobody is treated differently" in comment["body"] for comment in job.hub.of(7))
 
 
-def test_a_first_parent_of_the_base_branch_may_be_outdated(job, history):
-    """Long ago main was milder; a merge made by hand with that commit brings it back."""
-    history.write("policies/small.yaml", LOOSE)
-    old = history.commit("mild rules")
-    history.write("policies/small.yaml", POLICY)
-    base = history.commit("strict rules")
-    head = history.proposes(worse)
-    history.git("checkout", "-q", "--detach", old)
-    history.git("merge", "-q", "--no-ff", "-X", "ours", "-m", "made by hand", head)
-    event = payloads.on_pull_request(7, head, base)
-    assert job.run("pull_request", event, GITHUB_SHA=base) == 2
-
-
 @pytest.mark.whole
 def test_a_head_that_is_a_merge_itself_has_the_event_s_base(job, history, forged):
     base, _ = forged

@@ -525,20 +525,19 @@ def test_both_sides_of_a_change_keep_one_budget(change, tmp_path, monkeypatch, a
 
 @pytest.mark.walk(3)
 @pytest.mark.parametrize("allow", [False, True])
-@pytest.mark.parametrize("budget", ["", ", budget: {requests: 100000}"])
 @pytest.mark.parametrize("edit", [
     ("max: 0.9", "max: 0.8", True), ("limit: 6", "limit: 5", True),
     ("limit: 6", "limit: 60", False), ("limit: 6", "limit: 6, repeats: 20", False),
     ("limit: 6", "limit: 7", False),
 ], ids=lambda edit: edit[1])  # fmt: skip
 def test_what_does_not_decide_asks_no_more_than_what_decides(
-    change, tmp_path, monkeypatch, budget, edit, allow
+    change, tmp_path, monkeypatch, edit, allow
 ):
     old, new, is_judged = edit
     monkeypatch.chdir(change.root)
     count = tmp_path / "count"
     change.write("program.py", PROGRAM.replace("COUNT", repr(str(count))))
-    text = SMALL.replace("SYSTEM", f"{{command: [python3, program.py]{budget}}}")
+    text = SMALL.replace("SYSTEM", "{command: [python3, program.py]}")
     base, head = text, text.replace(old, new)
     if allow:  # then the head decides
         base, head = head, base

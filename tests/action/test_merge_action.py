@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from action import payloads
 from action.fake_github import READ_ONLY
 from action.repositories import POLICY, worse
 from fakes.shards import rewritten
@@ -86,15 +85,6 @@ def test_a_matrix_decides_reports_and_comments_as_one_step_does(matrix, steps, r
     assert len({re.sub(r"https?://\S+", "", text) for text in bodies}) == 1
     same = ("outcome", "exit-code", "violations", "regressions")
     assert [done.outputs[name] for name in same] == [one.outputs[name] for name in same]
-
-
-def test_by_a_shell_and_with_interpreters_of_their_own(history, real_steps, tmp_path):
-    history.proposes()
-    nothing = SimpleNamespace(folder=tmp_path / "asked", asked={})
-    payload, matrix = real_steps.merged(), Matrix(real_steps, nothing, of=1)
-    matrix.ask(payload)
-    done = matrix.decide(payload, code=0)
-    assert done.outputs["outcome"] == "pass"
 
 
 @pytest.mark.parametrize(
@@ -258,13 +248,6 @@ def test_a_hostile_part_is_no_verdict_and_says_nothing_of_its_own(matrix, steps,
         assert not [text for text in live if text in shown]
 
 
-def test_files_that_are_no_parts_are_not_looked_at(matrix, red):
-    matrix.ask(red)
-    (matrix.folder / "fairgate-part-1" / "conftest.py").write_text("raise SystemExit(9)")
-    (matrix.folder / "sitecustomize.py").write_text("raise SystemExit(9)")
-    matrix.decide(red, code=1, attribution="skip")
-
-
 def test_a_forks_own_run_decides_without_a_comment(matrix, steps, history):
     history.proposes(worse)
     payload = steps.merged(repo="stranger/shop")
@@ -276,14 +259,6 @@ def test_a_forks_own_run_decides_without_a_comment(matrix, steps, history):
     assert Path(done.outputs["report-json"]).is_file(), "for `org/fairgate/comment`"
 
 
-def test_a_forks_parts_never_meet_a_token_that_may_write(matrix, steps, red, history):
-    matrix.ask(red)
-    head, base = history.git("rev-parse", "HEAD^2", "main").split()
-    payload = payloads.on_pull_request(7, head, base, repo="stranger/shop")
-    done = steps.on("pull_request_target", payload, runner=steps.merge, code=2)
-    assert "refusing to run" in done.log
-
-
 def changed(matrix, name, value, parts=(1, 2, 3)):
     for number in parts:
         for path in (matrix.folder / f"fairgate-part-{number}").rglob("shard.json"):
@@ -291,19 +266,6 @@ def changed(matrix, name, value, parts=(1, 2, 3)):
             manifest["identity"][name] = value
             text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
             rewritten(path.parent, "shard.json", lambda _, text=text: text)
-
-
-def test_good_parts_are_not_merged_at_a_bad_head(history, matrix, steps):
-    good = history.proposes(files={"app.js": "good"})
-    payload = steps.merged()
-    matrix.ask(payload)
-    matrix.decide(payload, code=0)
-    history.git("checkout", "--quiet", good)
-    history.write("app.js", "bad")
-    history.commit()
-    done = matrix.decide(steps.merged(), code=2)
-    assert done.outputs["outcome"] == "error"
-    assert "its identity 'head commit' is" in done.log
 
 
 def test_every_other_identity_is_refused(history, matrix, steps):

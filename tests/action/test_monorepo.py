@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from action.repositories import LOOSE, POLICY, POLICY_PARTS, RULE, introduced, worsened
-from action.test_base_commit import files_of, shallow
 
 ROOT = "services/rag"
 WHERE = f"{ROOT}/policies/small.yaml"
@@ -56,26 +55,6 @@ def test_the_base_commit_s_files_are_those_of_the_folder(service, steps):
     (comment,) = steps.job.hub.ours(7)
     assert f"This change edits** policy `{WHERE}`" in comment["body"]
     assert "regression raised from 0.02 to 0.9" in comment["body"]
-
-
-def test_also_where_only_the_api_knows_them(service, steps, tmp_path):
-    worsen(service, loose=True)
-    base = service.git("rev-parse", "main")
-    service.merge()
-    steps.job.hub.commits[base] = files_of(service, base)
-    steps.gate.workspace = shallow(service, tmp_path, remote=False)
-    service.git("checkout", "-q", "topic")
-    done = steps.pull(inputs={"root": ROOT}, code=1)
-    assert "max raised from 0.2 to 0.9" in done.summary
-    assert len(steps.job.hub.made("GET", "/git/blobs/")) >= 2
-
-
-def test_an_edited_baseline_is_named_where_it_is(service, steps):
-    baseline = f"{ROOT}/baselines/small.json"
-    service.git("rm", "-q", baseline)
-    service.commit()
-    done = steps.pull(inputs={"root": ROOT}, code=0)
-    assert f"This change edits** baseline `{baseline}`" in done.summary
 
 
 def test_a_policy_error_is_anchored_too(service, steps):

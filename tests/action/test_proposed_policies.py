@@ -3,7 +3,7 @@
 import http.server
 
 import pytest
-from action.repositories import POLICY, broken
+from action.repositories import POLICY
 from fakes.serving import Answering, served
 from fakes.toy_system import toy_kind
 
@@ -64,12 +64,6 @@ def test_a_proposed_endpoint_is_not_asked(history, job, endpoint, key, allow):
     assert "was not run" in job.summary
     assert "| this change | not run | for comparison |" in job.summary
     assert "This change edits** policy `policies/small.yaml`" in job.hub.ours(7)[0]["body"]
-
-
-def test_the_base_decides_where_the_proposal_is_not_run(history, job, endpoint):
-    history.proposes(broken, {"policies/small.yaml": asking(endpoint)})
-    assert job.pull(history, DEPLOY_KEY=KEY) == 1
-    assert endpoint.seen == []
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,6 @@ from action import payloads
 from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
 from action.repositories import LOOSE, POLICY, RULE, broken, fair, worse
 
-from fairgate.github import run
-from fairgate.github.runner import read_inputs
-
 
 def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
     history.proposes()
@@ -63,21 +60,6 @@ def test_a_green_comment_names_nobody(job, history):
     assert "### ✅ FairGate: nobody is treated differently, nor worse than before, in" in said
     assert "[full report](" in said
     assert not re.search(r"\b(race|gender|person|woman|man|Asian|Black)\b", said)
-
-
-@pytest.mark.whole
-def test_the_comment_follows_the_state_and_stays_one(job, history):
-    history.proposes(worse)
-    assert job.pull(history) == 1
-    (first,) = job.hub.ours(7)
-    assert job.pull(history, GITHUB_RUN_ID="501") == 1
-    history.git("checkout", "-q", "topic")
-    history.answers(fair)
-    history.commit()
-    assert job.pull(history, GITHUB_RUN_ID="502") == 0
-    (last,) = job.hub.ours(7)
-    assert last["id"] == first["id"]
-    assert "nobody is treated differently, nor worse than before" in last["body"]
 
 
 @pytest.mark.walk(4)
@@ -173,15 +155,6 @@ def test_hostile_names_reach_no_log_and_no_comment_alive(job, history):
     assert not re.search(r"^::|\n::", body)
 
 
-def test_stored_answers_of_the_checkout_are_not_believed(job, history):
-    history.branch()
-    history.git("rm", "--quiet", "--cached", ".gitignore")
-    history.write(".fairgate/store.sqlite", "poison")
-    history.commit()
-    assert job.pull(history) == 0
-    assert (history.root / ".fairgate" / "store.sqlite").read_text() == "poison"
-
-
 def test_the_addresses_of_an_enterprise_server_are_used(job, history):
     history.proposes(worse)
     job.pull(history, GITHUB_SERVER_URL="https://ghe.example.org")
@@ -196,14 +169,6 @@ def test_the_token_is_gone_from_the_environment_of_children(job, history, monkey
     job.pull(history)
     assert seen
     assert not any(TOKEN in (env or {}).values() for env in seen if env and "GITHUB_ACTIONS" in env)
-
-
-def test_answers_are_stored_outside_of_the_checkout(job, history):
-    environment = job.environment("push", {"x": 1})
-    defaults = {option.name: option.default for option in run.params}
-    inputs = read_inputs({**defaults, "policy": "policies/small.yaml"}, environment)
-    assert not inputs.runtime.cache.is_relative_to(history.root)
-    assert inputs.runtime.confined
 
 
 def test_the_summary_keeps_below_the_runners_limit(job, history, monkeypatch):

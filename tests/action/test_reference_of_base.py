@@ -3,8 +3,6 @@
 import contextlib
 import json
 import re
-import shutil
-from pathlib import Path
 
 import pytest
 from action.repositories import POLICY, fair
@@ -132,17 +130,6 @@ def test_run_with_a_base_compares_and_is_judged_again_alike(gated, capsys):
     assert BESIDE in said, said
 
 
-def test_the_base_answers_cost_nothing_where_they_are_the_same(gated, capsys):
-    """Both sides' answers are those of one file: equal executions, asked under two keys."""
-    gated.proposes(files={"README": "Text.\n"})
-    assert main(["run", GATE, "--base", "main", "--out", "out", "--quiet"]) == 0
-    rows = map(json.loads, (gated.root / "out/executions.jsonl").read_text().splitlines())
-    by_key = {row["key"]: row["response"] for row in rows}
-    beside = {key: text for key, text in by_key.items() if "@reference" in key}
-    assert len(beside) * 2 == len(by_key)
-    assert all(by_key[key.replace("@reference", "")] == text for key, text in beside.items())
-
-
 NO_VERSION = {
     "http": "system: {http: {url: 'http://localhost:1/ask', request: {q: '{{prompt}}'}, response: {text: $.a}}}",
     "command": "system: {command: {run: [python3, app.py]}}",
@@ -222,21 +209,6 @@ def test_a_changed_corpus_is_compared_with_the_bases_and_blamed(rag, job):
     poison(rag)
     assert job.pull(rag, FAIRGATE_BLAME="5000") == 1
     assert "The corpus change explains it: documents 17, 203." in body(job)
-
-
-def test_parts_of_a_pull_request_compare_as_one_step_does(rag, steps):
-    """Each job of a matrix asks the base's system its share; another base's parts are none."""
-    poison(rag)
-    payload = steps.merged()
-    one = steps.again(payload)
-    folder = steps.merge.temp / "fairgate-shards"
-    for number in (1, 2):
-        part = steps.again(payload, inputs={"shard": f"{number}/2"}, code=0)
-        shutil.copytree(part.outputs["shard-folder"], folder / f"fairgate-part-{number}")
-    decided = steps.again(payload, steps.merge)
-    assert decided.code == one.code == 1, decided.log
-    records = [json.loads(Path(done.outputs["report-json"]).read_text()) for done in (one, decided)]
-    assert records[0]["rules"] == records[1]["rules"]
 
 
 def test_where_the_corpus_stays_the_base_costs_nothing(rag, job):

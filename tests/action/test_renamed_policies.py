@@ -5,7 +5,7 @@ import itertools
 import json
 
 import pytest
-from action.repositories import LOOSE, POLICY, fair, worse
+from action.repositories import LOOSE, POLICY, worse
 from action.test_base_commit import only_merged
 from action.test_self_approval import ALLOW
 from ruamel.yaml import YAML
@@ -181,16 +181,6 @@ def test_worse_answers_and_a_new_name_are_red(job, history):
         assert "policies/small.yaml" in job.summary
     assert job.pull_again(history, FAIRGATE_POLICY=NEW, **ALLOW) == 0
     assert "max raised from 0.2 to 0.9" in job.summary
-
-
-def test_a_renamed_policy_and_nothing_else_passes(job, history):
-    history.proposes(fair)
-    history.git("mv", OLD, NEW)
-    history.commit()
-    assert job.pull(history, FAIRGATE_POLICY=NEW) == 0
-    assert "no baseline" not in job.summary
-    history.land()
-    assert job.push(history, FAIRGATE_POLICY=NEW) == 0
 
 
 def test_where_only_the_api_knows_the_base_it_is_found_by_its_name(job, history, tmp_path):

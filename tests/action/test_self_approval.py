@@ -6,7 +6,6 @@ import pytest
 from action import payloads
 from action.fake_github import REPOSITORY, TOKEN
 from action.repositories import WORKFLOW, WORKFLOW_PATH, regressed
-from action.test_base_commit import only_merged
 
 from fairgate.github.allowed_change import objection_to_allow
 from fairgate.github.api import GitHubApi
@@ -158,25 +157,6 @@ def test_a_workflow_that_nobody_names_or_that_cannot_be_had_allows_nothing(
         assert why in objection(history, hub, **{name: value})
 
 
-def test_where_only_the_api_knows_the_base_it_is_compared_there(job, trade_off, tmp_path):
-    base, event = only_merged(job, trade_off, tmp_path)
-    merge = trade_off.git("rev-parse", "HEAD")
-    assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 0
-    job.hub.commits[base][WORKFLOW_PATH] = PLAIN.encode()
-    assert job.run("pull_request", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1
-    assert refused(job, "edits the workflow")
-
-
-def test_the_merge_queue_asks_the_same(job, trade_off):
-    trade_off.write(WORKFLOW_PATH, WORKFLOW + "# edited\n")
-    trade_off.commit()
-    trade_off.merge()
-    merge, base = trade_off.git("rev-parse", "HEAD", "main").split()
-    event = payloads.on_merge_group(7, merge, base)
-    assert job.run("merge_group", event, GITHUB_WORKFLOW_SHA=merge, **ALLOW) == 1
-    assert refused(job, "edits the workflow")
-
-
 @pytest.mark.parametrize(("workflow", "code"), [(WORKFLOW, 0), (CALLER, 1)])
 def test_the_default_branch_s_workflow_is_read_where_github_takes_it_from(
     job, trade_off, workflow, code
@@ -189,10 +169,3 @@ def test_the_default_branch_s_workflow_is_read_where_github_takes_it_from(
     job.hub.pulls[7] = payloads.pull_request(7, head, main)
     event = payloads.on_issue_comment(7)
     assert job.run("issue_comment", event, GITHUB_WORKFLOW_SHA=main, **ALLOW) == code
-
-
-def test_a_composite_run_refuses_by_the_real_action(steps, trade_off):
-    trade_off.write(WORKFLOW_PATH, WORKFLOW + "# edited\n")
-    trade_off.commit()
-    done = steps.pull(inputs={"baseline-change": "allow"}, code=1)
-    assert "edits the workflow" in done.summary

@@ -78,28 +78,6 @@ def test_all_that_pass_are_told_in_a_line_each(two, steps):
     assert len(comment["body"].splitlines()) < 12
 
 
-@pytest.mark.whole
-def test_one_that_cannot_be_judged_leaves_no_verdict_of_the_others(two, steps):
-    two.answers(worse)
-    two.commit()
-    steps.pull(inputs={"policy": BOTH})
-    two.git("switch", "-q", "topic")
-    two.write("others.jsonl", "no json\n")
-    two.commit("damaged")
-    steps.pull(inputs={"policy": BOTH}, code=4)
-    (comment,) = steps.job.hub.ours(7)
-    assert "no verdict (exit code 4)" in comment["body"]
-
-
-@pytest.mark.whole
-def test_a_policy_that_the_change_deletes_still_decides(two, steps):
-    two.answers(worse)
-    two.git("rm", "-q", "policies/small.yaml")
-    two.commit()
-    done = steps.pull(inputs={"policy": BOTH})
-    assert done.code != 0, done.log
-
-
 def test_what_no_list_of_policies_is_is_refused(two, job):
     two.commit()
     two.merge()

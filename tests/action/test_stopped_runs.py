@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 from action import payloads
-from action.fake_github import READ_ONLY, known_run
+from action.fake_github import known_run
 from action.repositories import POLICY, fair, worse
 
 from fairgate.github.comments import Marker
@@ -51,18 +51,6 @@ def test_the_comment_says_that_there_is_no_verdict_until_the_next_one(job, green
     assert GREEN in comment["body"]
 
 
-@pytest.mark.whole
-def test_a_problem_s_words_stay_dead(job, green):
-    evil = "max: '```\\n<!-- x --> ::error::x @octo <img src=x>'"
-    broken(green, POLICY.replace("max: 0.02", evil))
-    assert job.pull(green, GITHUB_RUN_ID="502") == 2
-    first, rest = job.hub.ours(7)[0]["body"].split("\n", 1)
-    assert first.endswith("-->")
-    assert "<!--" not in rest
-    assert "::error::x" not in rest
-    assert rest.count("\n````text\n") + rest.count("\n```text\n") == 1
-
-
 def test_the_modes_are_those_of_a_failed_gate_and_its_own_key_is_kept_to(job, history):
     history.branch()
     broken(history)
@@ -94,15 +82,6 @@ def test_a_root_turned_into_a_link_leaves_no_green_comment(job, history):
 
 
 @pytest.mark.whole
-def test_another_checkout_leaves_no_green_comment(job, green):
-    base, head = green.git("rev-parse", "main", "topic").split()
-    green.git("checkout", "-q", "main")
-    event = payloads.on_pull_request(7, head, base)
-    assert job.run("pull_request", event, GITHUB_RUN_ID="502") == 2
-    assert "no verdict (exit code 2)" in job.hub.ours(7)[0]["body"]
-
-
-@pytest.mark.whole
 def test_a_crash_is_told_too(job, green, monkeypatch):
     def crash(*_, **__):
         raise RuntimeError("boom")
@@ -112,37 +91,6 @@ def test_a_crash_is_told_too(job, green, monkeypatch):
     assert job.pull(green, GITHUB_RUN_ID="502") == 4
     assert "no verdict (exit code 4)" in job.hub.ours(7)[0]["body"]
     assert job.outputs["exit-code"] == "4"
-
-
-@pytest.mark.parametrize("answer", [[], [None]])
-@pytest.mark.parametrize("method", ["GET", "POST"])
-def test_what_github_answers_changes_no_exit_code(job, history, method, answer):
-    history.branch()
-    broken(history)
-    job.hub.fail(method, "/issues/7/comments", 200 if answer else 500, message=answer, times=20)
-    assert job.pull(history) == 2
-    assert job.outputs["outcome"] == "error"
-    assert "no verdict" in job.summary
-
-
-@pytest.mark.parametrize(
-    ("given", "refused"), [({"FAIRGATE_GITHUB_TOKEN": READ_ONLY}, True), ({"repo": "a/b"}, False)]
-)
-def test_a_token_that_may_only_read_is_an_error_of_its_job_and_a_fork_is_not_written_to(
-    job, history, given, refused
-):
-    history.branch()
-    broken(history)
-    assert job.pull(history, **given) == 2
-    assert job.hub.of(7) == []
-    assert job.commented == (4 if refused else 0)
-
-
-def test_a_policy_that_nobody_can_name_leaves_no_green_comment(job, green):
-    green.commit()
-    assert job.pull(green, GITHUB_RUN_ID="502", FAIRGATE_POLICY="policies/none.yaml") == 2
-    (comment,) = job.hub.ours(7)
-    assert "no verdict (exit code 2)" in comment["body"]
 
 
 UNREADABLE = [

@@ -185,19 +185,3 @@ def test_a_change_of_another_branch_says_so_at_the_top(job, history, base, says)
     )
     for text in (job.summary, written(comment)):
         assert text.startswith(line) == says, text[:200]
-
-
-def test_several_policies_say_it_once(job, history):
-    history.write("policies/two.yaml", POLICY.replace("name: small", "name: two"))
-    commit = history.commit()
-    history.proposes(fair)
-    head = history.merge()
-    event = payloads.on_pull_request(7, head, commit)
-    event["pull_request"]["base"]["ref"] = "release/1.x"
-    named = "policies/small.yaml\npolicies/two.yaml"
-    inputs = {"FAIRGATE_COMMENT": "always", "FAIRGATE_POLICY": named}
-    job.run("pull_request", event, **inputs)
-    (comment,) = job.hub.ours(7)
-    for text in (job.summary, written(comment)):
-        assert text.startswith("**Not against the default branch** `main`")
-        assert text.count("Not against the default branch") == 1

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from action.repositories import worse
 from golden import hostile_texts
 
 import fairgate
@@ -107,14 +106,3 @@ def test_no_text_is_posted_by_another_way():
     assert all(
         re.search(r"(disarmed_markdown|as_note)\(text, link\)", text) for text in senders.values()
     )
-
-
-def test_the_comment_of_a_plain_run_is_disarmed_too(history, capsys):
-    history.branch()
-    history.answers(worse)
-    assert main(["run", "policies/small.yaml", "--out", "out", "--quiet"]) == 1
-    capsys.readouterr()
-    assert main(["comment", "out"]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("### ❌ FairGate: answers became worse for race")
-    assert not re.search(r"\]\((?!\u200b)|&(?!nbsp;)\w+;(?!\u200b)|@(?!\u200b)\w", said)

@@ -230,27 +230,6 @@ def test_axe_finds_nothing_and_nothing_is_fetched(name, scheme, width, tmp_path)
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [PHONE, DESK])
-@pytest.mark.parametrize(
-    ("part", "complaint"),
-    [
-        ("<p style='color:#ccc;background:#fff'>pale</p>", "color-contrast"),
-        ("<input>", "label"),
-    ],
-)
-def test_axe_sees_a_bad_page(part, complaint, width, tmp_path):
-    page = _page().replace("</main>", f"{part}</main>")
-    assert complaint in dict(_examined(page, tmp_path, width=width)["complaints"])
-
-
-def test_a_page_that_fetches_or_is_too_wide_is_seen(tmp_path):
-    address = "http://127.0.0.1:9/x.png"
-    part = f"<img alt='' src='{address}'><div style='width:2000px'>wide</div>"
-    found = _examined(_page().replace("</main>", f"{part}</main>"), tmp_path, width=PHONE)
-    assert found["fetched"] == [address]
-    assert found["too_wide"] > 0
-
-
 FOLLOW_LINKS = """
 const links = [...document.querySelectorAll('nav a')];
 const out = [];
