@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from unittest import mock
 
@@ -46,6 +47,26 @@ def history(states, tmp_path, monkeypatch):
     monkeypatch.chdir(space.root)
     monkeypatch.setenv("FAIRGATE_CACHE", str(tmp_path / "cache"))
     return space
+
+
+@pytest.fixture(scope="session")
+def finished(states, tmp_path_factory):
+    """Return what gates a change of the answers, once for all tests that only read what came of it."""
+
+    @cache
+    def gated(answer, **inputs):
+        folder = tmp_path_factory.mktemp("finished")
+        history = states.copy(introduced, folder / "work" / "shop")
+        with pytest.MonkeyPatch.context() as patch, served(FakeGitHub()) as hub:
+            patch.setenv("FAIRGATE_CACHE", str(folder / "cache"))
+            patch.chdir(history.root)
+            hub.pulls[7] = payloads.pull_request(7, "a" * 40, "b" * 40)
+            history.proposes(answer)
+            job = Job(folder / "runner", history.root, hub)
+            job.code = job.pull(history, **inputs)
+        return job
+
+    return gated
 
 
 @pytest.fixture

@@ -282,10 +282,6 @@ def _fair(record):
     record.update(outcome="pass", exit_code=0)
 
 
-def _milder(record):
-    record["rules"][0]["value"] = 0.0
-
-
 def _answers(space):
     _put(
         space, "executions.jsonl", space.files["executions.jsonl"].replace(b"negative", b"positive")
@@ -431,28 +427,15 @@ UNREAD = "which nobody has read"
 TWO_LINES = r"/fairgate 'accept x\ny'"
 REFUSED = {
     "moved there and back": (_moved_there_and_back, UNREAD),
-    "an older run is shown": (_shown(RUN - 1), UNREAD),
     "a newer run is shown": (_shown(RUN + 1), UNREAD),
     "another attempt is shown": (_shown(attempt=2), UNREAD),
-    "an attempt that nobody read": (_run(run_attempt=2), UNREAD),
-    "another commit is shown": (_shown(head=OTHER), UNREAD),
     "a marker of another commit": (_shown(head=OTHER, line=(RUN, OTHER)), UNREAD),
     "a line of another commit": (_shown(line=(RUN, OTHER)), UNREAD),
-    "a line of another run": (
-        lambda s: _shown(line=(RUN + 1, s.head))(s), UNREAD
-    ),
-    "a marker alone": (
-        lambda s: s.shown.update(body=s.shown["body"].partition("\n")[0]), UNREAD
-    ),
     "a line that is not the first": (
         lambda s: s.shown.update(body=s.shown["body"].replace("\n", "\nx\n", 1)), UNREAD
     ),
-    "a marker that is none": (
-        lambda s: s.shown.update(body=s.shown["body"].replace(f"{RUN}.1", "x", 1)), UNREAD
-    ),
     "no comment of the gate": (lambda s: s.hub.comments.pop(s.shown["id"], None), "has no comment"),
     "another gate's comment": (_shown(key="fairgate-other"), "has no comment"),
-    "a quoted comment": (lambda s: s.shown.update(body=f"> {s.shown['body']}"), "has no comment"),
     **{
         f"a comment of {one}": (lambda s, one=one: s.shown.update(user=one), "has no comment")
         for one in ({"login": "monalisa"}, {"login": "github-actions"}, {"login": "x[bot]"}, None)
@@ -475,7 +458,6 @@ REFUSED = {
     "no time": (_said(created_at=None), "the comment was edited"),
     "a bot": (_user(login="helper[bot]", type="Bot"), "a bot or an app"),
     "a bot by type": (_user(type="Bot"), "a bot or an app"),
-    "a bot by name": (_user(login="helper[bot]"), "a bot or an app"),
     "an organisation": (_user(type="Organization"), "a bot or an app"),
     "a name that is a path": (_user(login="../rita"), "a bot or an app"),
     "by an app": (_said(performed_via_github_app={"id": 1}), "a bot or an app"),
@@ -501,10 +483,8 @@ REFUSED = {
     ),
     "a fork that is gone": (lambda s: s.pull["head"].update(repo=None), "the head lies in a fork"),
     "another base": (lambda s: s.pull["base"].update(ref="old"), "is not the default branch"),
-    "another head": (lambda s: s.pull["head"].update(sha=OTHER), HEAD),
     "a run of another head": (_run(head_sha=OTHER), HEAD),
     "a run of a push": (_run(event="push"), HEAD),
-    "a run of the default branch's rights": (_run(event="pull_request_target"), HEAD),
     "a run of another workflow": (_run(path=".github/workflows/other.yml"), HEAD),
     "a workflow of one name elsewhere": (_run(path=".github/workflows/x/fairness.yml"), HEAD),
     "a run of another repository": (_run(head_repository={"full_name": "stranger/shop"}), HEAD),
@@ -519,7 +499,6 @@ REFUSED = {
     "an artifact of another name": (
         lambda s: s.step.update(FAIRGATE_ARTIFACT="other"), "has no comment"
     ),
-    "an artifact that is gone": (lambda s: s.hub.expired.add(RUN), "has no artifact"),
     "an artifact of another run": (
         lambda s: s.hub.upload(9, s.head, zipped(s.files), name="fairgate-small", member=None),
         "has no artifact",
@@ -527,11 +506,9 @@ REFUSED = {
     "no archive": (lambda s: setattr(s, "raw", b"PK nothing"), "has no readable parts.json"),
     "a member that leads out": (_slipped, "run.json is not what parts.json names"),
     "a linked member": (_linked, "run.json is not what parts.json names"),
-    "a record alone": (lambda s: s.files.pop("parts.json"), "has no readable parts.json"),
     "no answers": (lambda s: s.files.pop("executions.jsonl"), "is not what parts.json names"),
     "an edited file": (lambda s: s.files.update({"run.json": b"{}"}), "were edited"),
     "a record of another outcome": (_record(_fair), VERDICT),
-    "a record of a milder value": (_record(_milder), VERDICT),
     "a record of another policy": (_record(lambda one: one.update(policy="other")), VERDICT),
     "a record of another commit": (
         _record(lambda one: one["provenance"].update(commit=OTHER)), "404 Not Found"
@@ -554,22 +531,15 @@ REFUSED = {
     "anchor edited": (_edits("baselines/small.anchor.json"), "it decides"),
     "policy taken away": (_edits("policies/small.yaml", None), "it decides"),
     "policy made a link": (_edits("policies/small.yaml", {"type": "symlink"}), "it decides"),
-    "sources made a submodule": (_edits("sources.jsonl", {"type": "submodule"}), "it decides"),
     "a workflow added": (_edits(".github/workflows/more.yml"), "it decides"),
     "too many files": (_cut("head"), "does not list all"),
-    "too many files before": (_cut("base"), "does not list all"),
     "too many commits": (_wrote("author", of=300), "does not list all"),
     "clean for a moment": (_clean_for_a_moment, "it decides"),
     "outage at the comparison": (_fails("GET", "/compare/", 500), "500"),
-    "outage at a tree": (_fails("GET", "/git/trees/", 500), "500"),
     "opened on another base": (lambda s: setattr(s.hub, "bases", (1, 1)), OTHER_BASE),
     "another pull request of the branch": (lambda s: setattr(s.hub, "bases", (0, 2)), OTHER_BASE),
-    "a branch that is gone": (lambda s: setattr(s.hub, "bases", (0, None)), OTHER_BASE),
-    "bases unknown": (lambda s: setattr(s.hub, "bases", (None, 1)), OTHER_BASE),
-    "no bases": (_fails("POST", "/graphql", 502), "502"),
     "a run of another branch": (_run(head_branch="twin"), HEAD),
     "who wrote a part": (_wrote("author"), "who wrote a commit"),
-    "who committed a part": (_wrote("committer"), "who wrote a commit"),
     "who pushed, opened again": (_opened_again, "who pushed the head cannot"),
     "base edited since": (
         _main("policies/small.yaml", POLICY.replace("max: 0.2", "max: 0.3")), VERDICT
@@ -586,38 +556,19 @@ REFUSED = {
     "the head checked out": (_other_checkout, "must be the default branch"),
     "head moves on": (_meanwhile(lambda s: s.pull["head"].update(sha=OTHER)), "the head moved"),
     "closed meanwhile": (_meanwhile(lambda s: s.pull.update(state="closed")), "is closed"),
-    "retargeted meanwhile": (
-        _meanwhile(lambda s: s.pull["base"].update(ref="old")), "is not the default branch"
-    ),
     "retargeted and back": (
         _meanwhile(lambda s: setattr(s.hub, "bases", (2, 1))), OTHER_BASE
     ),
-    "renamed meanwhile": (_meanwhile(lambda s: s.pull["head"].update(ref="new")), HEAD),
-    "edited meanwhile": (_meanwhile(lambda s: s.said.update(updated_at=AFTER)), "was edited"),
     "deleted meanwhile": (
         _meanwhile(lambda s: s.hub.comments.pop(s.said["id"], None)), "404 Not Found"
     ),
     "rights taken away meanwhile": (
         _meanwhile(lambda s: s.hub.rights.update(rita="read")), "only an owner, member or coll"
     ),
-    "asked again meanwhile": (
-        _meanwhile(lambda s: s.run.update(status="in_progress", conclusion=None)), "no verdict"
-    ),
-    "another run meanwhile": (
-        _meanwhile(lambda s: s.hub.runs.setdefault(RUN + 1, dict(s.run))), UNREAD
-    ),
     "linked sources edited": (_behind_a_link, "it decides"),
     "head moves last": (_pushed_last, "not a fast forward"),
     "comment deleted": (lambda s: s.hub.comments.pop(s.said["id"]), "404 Not Found"),
-    "rate limited": (_fails("GET", "/permission", 429), "429"),
-    "quota spent": (
-        _fails("GET", "/actions/workflows", 403, headers={"x-ratelimit-remaining": "0"}), "403"
-    ),
-    "outage at the pull request": (_fails("GET", "/pulls/7$", 500), "500"),
-    "outage at the run": (_fails("GET", "/actions/workflows", 502), "502"),
-    "outage at the artifact": (_fails("GET", "/zip", 500), "500"),
     "outage at the tree": (_fails("POST", "/git/trees", 500), "500"),
-    "outage at the commit": (_fails("POST", "/git/commits", 500), "500"),
     "a protected branch": (_fails("PATCH", "/git/refs/", 422, message="protected"), "protected"),
     "a token that may not": (
         _fails("POST", "/git/trees", 403, message="Resource not accessible"), "not accessible"
@@ -625,7 +576,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.walk(24)
+@pytest.mark.walk(20)
 @pytest.mark.parametrize("row", REFUSED)
 def test_nothing_is_written_and_an_answer_says_why(row, space):
     spoil, said = REFUSED[row]

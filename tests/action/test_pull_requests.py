@@ -10,19 +10,18 @@ from action.fake_github import READ_ONLY, REPOSITORY, TOKEN
 from action.repositories import LOOSE, POLICY, RULE, broken, fair, worse
 
 
-def test_an_unchanged_pull_request_is_green_and_quiet(job, history):
-    history.proposes()
-    assert job.pull(history) == 0
+def test_an_unchanged_pull_request_is_green_and_quiet(finished):
+    job = finished(fair)
+    assert job.code == 0
     names = ("outcome", "exit-code", "violations", "regressions")
     assert [job.outputs[name] for name in names] == ["pass", "0", "0", "0"]
-    assert job.hub.of(7) == []
     assert "::error" not in job.out
     assert "nobody is treated differently, nor worse than before" in job.summary
 
 
-def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history):
-    history.proposes(worse)
-    assert job.pull(history) == 1
+def test_a_regression_is_red_with_comment_annotation_and_outputs(finished):
+    job = finished(worse)
+    assert job.code == 1
     assert job.outputs["outcome"] == "fail"
     assert job.outputs["regressions"] == "1"
     (comment,) = job.hub.ours(7)
@@ -37,9 +36,8 @@ def test_a_regression_is_red_with_comment_annotation_and_outputs(job, history):
     assert "answers became worse for race" in job.summary
 
 
-def test_the_comment_says_who_and_since_when(job, history):
-    history.proposes(broken)
-    assert job.pull(history) == 1
+def test_the_comment_says_who_and_since_when(finished):
+    job = finished(broken)
     said = job.hub.ours(7)[0]["body"].replace("&nbsp;", " ")
     assert "### ❌ FairGate: answers change for race (10), more than before, in `small`" in said
     now = "| ❌ | **answers**, now | **race** (10) | +80.0 | 80.0 % | 0.0 % | 0.0 % |"
@@ -53,27 +51,23 @@ def test_the_comment_says_who_and_since_when(job, history):
     assert [job.outputs[name] for name in names] == ["1", "1"]
 
 
-def test_a_green_comment_names_nobody(job, history):
-    history.proposes()
-    assert job.pull(history, FAIRGATE_COMMENT="always") == 0
-    said = job.hub.ours(7)[0]["body"]
+def test_a_green_comment_names_nobody(finished):
+    said = finished(fair, FAIRGATE_COMMENT="always").hub.ours(7)[0]["body"]
     assert "### ✅ FairGate: nobody is treated differently, nor worse than before, in" in said
     assert "[full report](" in said
     assert not re.search(r"\b(race|gender|person|woman|man|Asian|Black)\b", said)
 
 
-@pytest.mark.walk(4)
 @pytest.mark.parametrize(
-    ("mode", "answer", "comments"),
+    ("inputs", "answer", "comments"),
     [
-        ("always", fair, 1), ("on-change", fair, 0), ("on-failure", fair, 0),
-        ("always", worse, 1), ("on-change", worse, 1), ("on-failure", worse, 1),
+        ({"FAIRGATE_COMMENT": "always"}, fair, 1), ({}, fair, 0), ({}, worse, 1),
+        ({"FAIRGATE_COMMENT": "on-failure"}, fair, 0),
+        ({"FAIRGATE_COMMENT": "on-failure"}, worse, 1),
     ],
 )  # fmt: skip
-def test_when_a_comment_is_made(job, history, mode, answer, comments):
-    history.proposes(answer)
-    job.pull(history, FAIRGATE_COMMENT=mode)
-    assert len(job.hub.ours(7)) == comments
+def test_when_a_comment_is_made(finished, inputs, answer, comments):
+    assert len(finished(answer, **inputs).hub.ours(7)) == comments
 
 
 @pytest.mark.walk(2)
