@@ -133,8 +133,8 @@ def accept(workflow: str, artifact: str, comment_key: str, **options: str) -> in
         api, home = github_api(roots, options["github_token"]), f"/repos/{event.repository}"
         if api is None or event.number is None or not event.comment:
             raise UsageError(f"expected a `github-token` and a comment; event {quoted(event.name)}")
-        of = {"repository": event.repository, "graphql": roots.graphql}
-        own = StickyComment(api, number=event.number, **of)
+        pull_request = {"repository": event.repository, "graphql": roots.graphql}
+        own = StickyComment(api, number=event.number, **pull_request)
         marker = Marker(
             key=f"accept/{event.comment}", head="", run=(event.run_id, event.run_attempt)
         )
@@ -223,12 +223,12 @@ def _asked(request: _Given) -> tuple[str, str, int]:
     may_write = is_known and value_at(rights, "permission") in ("admin", "write")
     author, writer = (natural(value_at(entry, "user", "id")) for entry in (pull, comment))
     runs = f"{home}/actions/workflows/{Path(workflow).name}/runs"
-    of = {"event": "pull_request", "head_sha": event.head_sha}
-    listed = value_at(api.get(runs, per_page=100, **of), "workflow_runs")
+    wanted = {"event": "pull_request", "head_sha": event.head_sha}
+    listed = value_at(api.get(runs, per_page=100, **wanted), "workflow_runs")
     run = max(listed or (), key=lambda entry: natural(value_at(entry, "id")) or 0, default=None)
     whose, path = value_at(run, "head_repository", "full_name"), str(value_at(run, "path"))
-    of["head_branch"] = event.head_branch
-    is_own = all(value_at(run, name) == value for name, value in of.items())
+    wanted["head_branch"] = event.head_branch
+    is_own = all(value_at(run, name) == value for name, value in wanted.items())
     is_own = is_own and (whose, path.partition("@")[0]) == (event.repository, workflow)
     number = natural(value_at(run, "id"))
     pushers = {str(value_at(entry, "actor", "login")).lower() for entry in listed or ()}
@@ -267,10 +267,10 @@ def _judged(request: _Given, run: int) -> FinishedRun:
     """Return the run, judged again. Raises DataError where that is not what its record says."""
     api, event, inputs = request[:3]
     names = [PARTS, EXECUTIONS, STOP_RULES, COMMENT, *(form.file for form in formats())]
-    head, of = event.head_sha, (event.repository, run, request.artifact)
+    head, run_artifact = event.head_sha, (event.repository, run, request.artifact)
     inputs.scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="accept-", dir=inputs.scratch))
-    for name, content in artifact_files(api, *of, *names, head=head).items():
+    for name, content in artifact_files(api, *run_artifact, *names, head=head).items():
         write_bytes(folder / name, content)
     check_run(folder)
     record = read_json_object(folder / RECORD)

@@ -287,9 +287,9 @@ def branch_of(value: object) -> str:
     return value if isinstance(value, str) and _BRANCH.fullmatch(value) else ""
 
 
-def artifacts_of(api: GitHubApi, of: str, artifact: str) -> list[dict[str, Any]]:
+def artifacts_of(api: GitHubApi, owner: str, artifact: str) -> list[dict[str, Any]]:
     """List the artifacts of a run or a repository that have a name."""
-    listed = value_at(api.get(f"{of}/artifacts", per_page=100, name=artifact), "artifacts")
+    listed = value_at(api.get(f"{owner}/artifacts", per_page=100, name=artifact), "artifacts")
     return [
         item
         for item in (listed if isinstance(listed, list) else [])

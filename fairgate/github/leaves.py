@@ -25,8 +25,8 @@ def leaf_changes(before: object, after: object) -> Iterator[str]:
     or goes changes no other. A key that one kind of model has, and that holds nothing, is left out.
     """
     changes = [*_changes(_data(before), _data(after), "")]
-    told = [change for change in changes if not _is_idle(*change)] or changes
-    for path, then, now in told:
+    telling = [change for change in changes if not _is_idle(*change)] or changes
+    for path, then, now in telling:
         yield f"{_short(path)} changed from {' to '.join(_shown(then, now))}".lstrip()
 
 
@@ -68,12 +68,12 @@ def _changes(then: object, now: object, path: str) -> Iterator[_Change]:
             for n in range(max(end - first, end_now - first_now)):
                 old = then[first + n] if first + n < end else _ABSENT
                 new = now[first_now + n] if first_now + n < end_now else _ABSENT
-                at = first + n if old is not _ABSENT else first_now + n
-                yield from _changes(old, new, f"{path}[{at}]")
+                place = first + n if old is not _ABSENT else first_now + n
+                yield from _changes(old, new, f"{path}[{place}]")
     elif isinstance(then, dict | list) or isinstance(now, dict | list):
         # One side is no container: its leaf goes, and those of the other come.
-        yield from ((at, value, _ABSENT) for at, value in _alone(then, path))
-        yield from ((at, _ABSENT, value) for at, value in _alone(now, path))
+        yield from ((place, value, _ABSENT) for place, value in _alone(then, path))
+        yield from ((place, _ABSENT, value) for place, value in _alone(now, path))
     else:
         yield path, then, now
 
@@ -91,8 +91,8 @@ def _leaves(part: object, path: str) -> Iterator[tuple[str, object]]:
         children = [(f"{path}[{n}]", value) for n, value in enumerate(part)]
     if not children:
         yield path, part
-    for at, value in children:
-        yield from _leaves(value, at)
+    for inner, value in children:
+        yield from _leaves(value, inner)
 
 
 def _json(value: object) -> str:

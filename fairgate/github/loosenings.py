@@ -189,15 +189,15 @@ def _expanded(policy: Policy, plan: TestPlan, suites: Mapping[str, Suite]) -> li
 
 def _rules(then: Sequence[AnyRule], after: Policy, now: Sequence[AnyRule]) -> Iterator[Loosening]:
     """Yield what is weaker than before of each line of the policy, once for all of its slices."""
-    held: dict[Hashable, list[AnyRule]] = defaultdict(list)
+    rules_of_slice: dict[Hashable, list[AnyRule]] = defaultdict(list)
     for rule in now:
-        held[rule.slice].append(rule)
+        rules_of_slice[rule.slice].append(rule)
     suites = {suite.id for suite in after.suites}
     slices: dict[int, list[AnyRule]] = defaultdict(list)
     weaker: dict[tuple[int, _OfRule], list[AnyRule]] = defaultdict(list)
     for rule in (rule for rule in then if rule.suite in suites):
         slices[rule.position].append(rule)
-        changes = [[*_weaker(rule, other)] for other in held[rule.slice]]
+        changes = [[*_weaker(rule, other)] for other in rules_of_slice[rule.slice]]
         gone: list[_OfRule] = [(_GONE, _removed(rule), _ANY)]
         for change_of_rule in min(
             changes, default=gone, key=lambda many: sum(size for size, *_ in many)
@@ -372,8 +372,8 @@ def _waivers(
 ) -> Iterator[Loosening]:
     """Yield every rule that is waived now and was not, not for so long, so far or so widely."""
     old, new = (
-        {(r.slice, e.who): (e, r) for r in rules for e in of if waives(e, r.slice)}
-        for of, rules in ((before.waivers, then), (after.waivers, now))
+        {(r.slice, e.who): (e, r) for r in rules for e in waivers if waives(e, r.slice)}
+        for waivers, rules in ((before.waivers, then), (after.waivers, now))
     )
     for what, (entry, rule) in new.items():
         label = _place(_name(rule), rule.suite, rule.gate.where)

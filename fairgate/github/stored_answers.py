@@ -69,7 +69,9 @@ class BaseRuns:
         left = []
         for item in artifacts_of(self._api, f"{self._home}/actions", artifact):
             left_by, number = value_at(item, "workflow_run"), natural(item.get("id"))
-            here, there = (natural(value_at(left_by, f"{of}repository_id")) for of in ("", "head_"))
+            here, there = (
+                natural(value_at(left_by, f"{prefix}repository_id")) for prefix in ("", "head_")
+            )
             if number is not None and item.get("expired") is False and here and here == there:
                 left.append((number, left_by))
         for number, left_by in sorted(left, key=lambda row: -row[0])[:_LOOKED_AT]:

@@ -127,7 +127,7 @@ def _table(block: blocks.Table, *, whole: bool) -> Iterator[str]:
         widths[widths.index(max(widths))] -= 1
     yield _painted(_line(heads, widths, block.columns), _BOLD)
     for row, cells in zip(rows, texts, strict=True):
-        cut = [_cut(row, at, widths[at]) for at in range(len(cells))]
+        cut = [_cut(row, number, widths[number]) for number in range(len(cells))]
         yield _painted(_line(cut, widths, block.columns), _COLOURS.get(row.tone))
         note = [span for span in blocks.spans(row.note) if span.tone is not blocks.Tone.MUTED]
         yield from _wrapped(note, _INDENT * 3)
@@ -140,10 +140,10 @@ def _cell(cell: blocks.Inline) -> str:
     return "".join(map(_span, loud)).strip()
 
 
-def _cut(row: blocks.Row, at: int, width: int) -> str:
+def _cut(row: blocks.Row, column: int, width: int) -> str:
     """Return a cell in its width; its first words are cut, so that a slice never falls off."""
-    whole = _cell(row.cells[at])
-    words = [span for span in blocks.spans(row.cells[at]) if span.tone is not blocks.Tone.MUTED]
+    whole = _cell(row.cells[column])
+    words = [span for span in blocks.spans(row.cells[column]) if span.tone is not blocks.Tone.MUTED]
     if len(whole) <= width or len(words) < 2:
         return excerpt(whole, width)
     rest = _cell(words[1:])

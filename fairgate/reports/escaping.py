@@ -164,8 +164,8 @@ def _broken(match: re.Match[str]) -> str:
     matched = match[0]
     if _OURS.fullmatch(matched):
         return matched
-    at = len(matched) if matched[-1] in ";`~" else 1
-    return f"{matched[:at]}\u200b{matched[at:]}"
+    end = len(matched) if matched[-1] in ";`~" else 1
+    return f"{matched[:end]}\u200b{matched[end:]}"
 
 
 def sarif_text(text: str) -> str:

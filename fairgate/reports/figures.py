@@ -221,7 +221,9 @@ def readable(reasons: Iterable[str]) -> list[str]:
 def slice_in_words(where: Mapping[str, str], name_of: Callable[[str], str]) -> str:
     """Return a slice as readers see it; an identity is called as the texts call it."""
     parts = where.items()
-    return ", ".join(name_of(at) if part == "term" else f"{part} {at}" for part, at in parts)
+    return ", ".join(
+        name_of(level) if part == "term" else f"{part} {level}" for part, level in parts
+    )
 
 
 def _in_table(number: float | None, metric: str) -> str:
@@ -257,7 +259,9 @@ def _row(rule: RuleResult, name_of: Callable[[str], str], *, several: bool) -> R
         suite=rule.suite if several else "",
         where=", ".join(rule.where.values()),
         slice=slice_in_words(rule.where, name_of),
-        brief=", ".join(name_of(at) if by == "term" else at for by, at in rule.where.items()),
+        brief=", ".join(
+            name_of(level) if by == "term" else level for by, level in rule.where.items()
+        ),
         word=REPORTED if rule.is_reported else WORDS[rule.outcome] + WAIVED * bool(rule.waiver),
         reasons=reasons,
         now=now,

@@ -139,29 +139,29 @@ def _somebody(run: GateRun, rule: RuleResult, node: NamedNode, redact: Redaction
     if node.is_of_words:
         carried = {*node.carried_by}
         own = [item for item in own if item.unit.dimensions["phrase"] in carried]
-    beside: dict[str, list[Assessed]] = {}
+    controls_of: dict[str, list[Assessed]] = {}
     for item in pairs:
         if item.unit.is_control:
-            beside.setdefault(_source(item), []).append(item)
-    told: Counter[str] = Counter()
+            controls_of.setdefault(_source(item), []).append(item)
+    new_sentences: Counter[str] = Counter()
     gained: Counter[str] = Counter()
     lost: Counter[str] = Counter()
     texts: dict[str, str] = {}
     differing = []
     for item in own:
-        controls = beside.get(_source(item), [])
+        controls = controls_of.get(_source(item), [])
         usual = {sentence for control in controls for sentence in _said(run, control)}
         new = [sentence for sentence in _said(run, item) if sentence not in usual]
-        told.update(dict.fromkeys(new, 1))
-        shown, others = _shown(run, item), [_shown(run, control) for control in controls]
-        texts |= shown
-        more = shown.keys() - set().union(*others)
+        new_sentences.update(dict.fromkeys(new, 1))
+        documents, others = _shown(run, item), [_shown(run, control) for control in controls]
+        texts |= documents
+        more = documents.keys() - set().union(*others)
         gained.update(more)
-        lost.update(set(others[0]).intersection(*others[1:]) - shown.keys() if others else ())
+        lost.update(set(others[0]).intersection(*others[1:]) - documents.keys() if others else ())
         if new or more:
             differing.append((item, controls))
     phrases = dict.fromkeys(item.unit.names.get("noun_phrase", "") for item in own)
-    often = _repeated(told)
+    often = _repeated(new_sentences)
     new, gone = _repeated(gained), _repeated(lost)
     return Finding(
         rule=rule.metric,
@@ -176,16 +176,16 @@ def _somebody(run: GateRun, rule: RuleResult, node: NamedNode, redact: Redaction
         told=[redacted(text, redact) for text in often],
         gained=new,
         lost=gone,
-        search=_search(_naming(node, own, beside), often, [*new, *gone], texts, redact),
-        examples=[_example(run, *each, redact) for each in differing[:_MOST]],
+        search=_search(_naming(node, own, controls_of), often, [*new, *gone], texts, redact),
+        examples=[_example(run, *pair, redact) for pair in differing[:_MOST]],
     )
 
 
 def _naming(
-    node: NamedNode, own: Sequence[Assessed], beside: Mapping[str, Sequence[Assessed]]
+    node: NamedNode, own: Sequence[Assessed], controls_of: Mapping[str, Sequence[Assessed]]
 ) -> list[str]:
     """Return the terms of whom it is about, and words of their phrases that no control has."""
-    controls = {word for items in beside.values() for item in items for word in _words(item)}
+    controls = {word for items in controls_of.values() for item in items for word in _words(item)}
     words = [word for item in own for word in _words(item) if word not in controls]
     return list(dict.fromkeys([*(term for _, term in node.who), *words]))[:_MOST_WORDS]
 
@@ -196,7 +196,7 @@ def _words(item: Assessed) -> list[str]:
 
 def _search(
     terms: Sequence[str],
-    told: Sequence[str],
+    sentences_: Sequence[str],
     documents: Sequence[str],
     texts: Mapping[str, str],
     redact: Redaction,
@@ -206,9 +206,9 @@ def _search(
     What they are told out of a document is its retrieval's doing, and so is a document that names
     nobody: then the words that name them lead to the place.
     """
-    shown = " ".join(" ".join(text.split()) for text in texts.values())
-    words = [text for text in told if len(text.split()) >= _FEWEST_WORDS]
-    quoted = [text for text in words if " ".join(text.split()) in shown]
+    document_texts = " ".join(" ".join(text.split()) for text in texts.values())
+    words = [text for text in sentences_ if len(text.split()) >= _FEWEST_WORDS]
+    quoted = [text for text in words if " ".join(text.split()) in document_texts]
     about = [name for name in documents if any(t in texts.get(name, "").casefold() for t in terms)]
     own = [redacted(text, redact) for text in words if text not in quoted]
     rest = [*documents, *(redacted(text, redact) for text in quoted)]

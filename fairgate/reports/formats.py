@@ -169,8 +169,8 @@ def _parity(parity: ParityResult) -> dict[str, object]:
         "control_prompts": 0 if parity.is_mutual else parity.controls,
         "unjudged": parity.unjudged,
         "identities": [
-            {**_record(one, without=("person", "before")), "who": "/".join(one.person)}
-            for one in parity.identities
+            {**_record(identity, without=("person", "before")), "who": "/".join(identity.person)}
+            for identity in parity.identities
         ],
         "bands": _plain(parity.bands),
     }

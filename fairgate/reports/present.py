@@ -84,15 +84,15 @@ def since_then(material: Material) -> Inline:
     now, then = result.gate_input.provenance, baseline.provenance
     old, new = then.under_test, now.under_test
     absent = "nothing"
-    moved = [
+    differing = [
         (name(_PLAIN.get(part, part), Tone.STRONG), old.get(part, absent), new.get(part, absent))
         for part in verdict.changed_parts(material)
     ]
     for part, was, is_now in changed_environment(then.environment, now.environment, absent):
-        moved.append((strong(part), was, is_now))
+        differing.append((strong(part), was, is_now))
     if now.fairgate != then.fairgate:
-        moved.append((strong("FairGate"), then.fairgate, now.fairgate))
-    changed: list[Inline] = [[part, " (", code(a), " → ", code(b), ")"] for part, a, b in moved]
+        differing.append((strong("FairGate"), then.fairgate, now.fairgate))
+    changed: list[Inline] = [[part, " (", code(a), " → ", code(b), ")"] for part, a, b in differing]
     if result.overlap and (result.overlap.new or result.overlap.removed):
         added, removed = len(result.overlap.new), len(result.overlap.removed)
         counts = f" ({added:,} new, {removed:,} removed; not compared)"
@@ -315,9 +315,9 @@ def _on_purpose(material: Material, accept: str) -> blocks.Words:
     if verdict.breaks_only_limits(material.result) and material.options.limit is None:
         failures = "the failure" if len(binding) == 1 else "the failures"
         waive: blocks.Words = [f", or waive {failures} until a date with ", code("waivers")]
-        named = [one for one in parity.failing(material) if one.rule in binding]
+        named = [finding for finding in parity.failing(material) if finding.rule in binding]
         if named:
-            written = [code(_waiver_of(one)) for one in named[:_MOST_WAIVED]]
+            written = [code(_waiver_of(finding)) for finding in named[:_MOST_WAIVED]]
             waive += [" (", *joined(written, "; "), ")"]
         return [*waive, " in ", policy]
     if not accept:
@@ -336,11 +336,11 @@ def _on_purpose(material: Material, accept: str) -> blocks.Words:
     return [*words, pin, *more]
 
 
-def _waiver_of(one: parity.Finding) -> str:
+def _waiver_of(finding: parity.Finding) -> str:
     """Return how a waiver names a failure: `rule: parity/answers, who: race/black`."""
-    node = one.node
+    node = finding.node
     whom = "/".join(node.who[0]) if node.level is Level.IDENTITY else node.name
-    return f"rule: {one.rule.metric}, who: {whom}"
+    return f"rule: {finding.rule.metric}, who: {whom}"
 
 
 def cause_step(material: Material) -> Inline:

@@ -108,6 +108,6 @@ def _several(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _read(table: Any, columns: OutcomeColumns, place: str) -> OutcomeTable:
+def _read(table: Any, columns: OutcomeColumns, name: str) -> OutcomeTable:
     rows, names = rows_of(table)
-    return outcome_table(rows, names, columns, place)
+    return outcome_table(rows, names, columns, name)

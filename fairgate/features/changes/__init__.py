@@ -100,11 +100,11 @@ def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
             tempfile.TemporaryDirectory(prefix="fairgate-") as scratch,
         ):
             base = base_of(root, ref)
-            place = Path(scratch)
-            shared.import_relations(partial(relation_of_base, base.commit, base.edited, place))
+            folder = Path(scratch)
+            shared.import_relations(partial(relation_of_base, base.commit, base.edited, folder))
             runtime = replace(shared.runtime_of(options, confined=True), root=root)
             runtime = replace(runtime, cache=writable(runtime.cache.absolute(), "--cache"))
-            report = _judged(policy_name, base, runtime, options, place)
+            report = _judged(policy_name, base, runtime, options, folder)
             note.put(report, report.needs_attention)
     code = report.exit_code
     return ExitCode.PASS if options["report_only"] and code in VERDICTS else code

@@ -96,9 +96,9 @@ def parsed(text: str) -> Shard:
     """Return the part that `--shard` names. Raises UsageError."""
     from fairgate.features.shards.parts import MOST_SHARDS, Shard
 
-    number, _, of = text.partition("/")
-    if all(part.isascii() and part.isdigit() and len(part) <= 4 for part in (number, of)):
-        shard = Shard(int(number), int(of))
+    number, _, division = text.partition("/")
+    if all(part.isascii() and part.isdigit() and len(part) <= 4 for part in (number, division)):
+        shard = Shard(int(number), int(division))
         if shard.is_possible:
             return shard
     raise UsageError(

@@ -171,7 +171,7 @@ class Answered:
 # What a part asks.
 
 
-def assigned(cases: Sequence[Case], of: int) -> dict[str, int]:
+def assigned(cases: Sequence[Case], division: int) -> dict[str, int]:
     """Return by source the number, from 1, of the part that asks about it.
 
     Sources with the most planned questions are assigned first, each to the part that has the
@@ -179,10 +179,10 @@ def assigned(cases: Sequence[Case], of: int) -> dict[str, int]:
     files nor that of the plan matters.
     """
     sizes = Counter(case.cluster for case in cases)
-    loads = [0] * of
+    loads = [0] * division
     parts: dict[str, int] = {}
     for source in sorted(sizes, key=lambda name: (-sizes[name], _hash(name))):
-        lightest = min(range(of), key=loads.__getitem__)
+        lightest = min(range(division), key=loads.__getitem__)
         loads[lightest] += sizes[source]
         parts[source] = lightest + 1
     return parts
@@ -301,9 +301,9 @@ def expected(
     policy = loaded.policy
     judge = "" if policy.judge is None else policy.judge.model_dump_json()
     system = f"{policy.system.model_dump_json()}\0{judge}"
-    beside = reference_of(policy, runtime)
-    if beside is not None:
-        system = f"{system}\0{beside[0].model_dump_json()}"
+    reference = reference_of(policy, runtime)
+    if reference is not None:
+        system = f"{system}\0{reference[0].model_dump_json()}"
     return {
         "fairgate": __version__,
         "policy": policy.name,
@@ -536,12 +536,12 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
             raise UsageError(
                 f"part {part.shard} is there twice: {part.folder} and {other.folder}; leave one out"
             )
-    of = first.division
-    missing = sorted(set(range(1, of + 1)) - {part.shard.number for part in parts})
+    count = first.division
+    missing = sorted(set(range(1, count + 1)) - {part.shard.number for part in parts})
     if missing:
         raise UsageError(
-            f"{len(missing)} of {of} parts are missing: {', '.join(map(str, missing[:5]))}; run "
-            f"`fairgate run {loaded.parsed.path} --shard {Shard(missing[0], of)}`, and merge all"
+            f"{len(missing)} of {count} parts are missing: {', '.join(map(str, missing[:5]))}; run "
+            f"`fairgate run {loaded.parsed.path} --shard {Shard(missing[0], count)}`, and merge all"
         )
     spent = [(part, error) for part in parts if (error := part.error) is not None]
     if spent:

@@ -254,7 +254,7 @@ def changed_cases(material: Material) -> Iterator[Section]:
     rows = _worth_a_look(material)
     if not rows:
         return
-    listed, data = fitting(rows, lambda some: _Data(material, some).whole())
+    listed, data = fitting(rows, lambda first: _Data(material, first).whole())
     browser = CaseBrowser(
         depth=blocks.Depth.PAGE,
         id="cases",

@@ -154,7 +154,7 @@ def _staying(rows: Sequence[PairRow]) -> list[float]:
 
 def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
     """Yield a few unreadable answers with the reason, what was expected, and the remedy."""
-    is_lost = any(one.outcome.about is Subject.REFUSALS for one in parity.failing(material))
+    is_lost = any(finding.outcome.about is Subject.REFUSALS for finding in parity.failing(material))
     lost = is_lost or any("unreadable" in rule.failed for rule in material.result.rules)
     if not lost and material.result.outcome is not Outcome.INCONCLUSIVE:
         return
@@ -249,8 +249,8 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
 
 def answer_instead(material: Material) -> blocks.Inline:
     """Give one changed answer, the clearest of whom the gate fails for, in a sentence."""
-    if told := sentences.example(material):
-        return told
+    if sentence := sentences.example(material):
+        return sentence
     row = _case_of_the_rule(material)
     whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material)}
     if row is None or (whom and (row.suite, row.term) not in whom):
@@ -390,7 +390,7 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
 
 
 def documents_of(
-    material: Material, row: PairRow, beside: str = ""
+    material: Material, row: PairRow, other_case: str = ""
 ) -> Sequence[Sequence[blocks.Words]]:
     """Return the documents of a case that went, and those that came, as sentences name them.
 
@@ -398,10 +398,10 @@ def documents_of(
     """
     executions, redact = material.run.executions, material.options.redact
     sides: list[list[blocks.Words]] = []
-    keys = (beside or row.source, row.key)
-    for some in _moved(*(executions.get((row.suite, key)) for key in keys)):
+    keys = (other_case or row.source, row.key)
+    for documents in _moved(*(executions.get((row.suite, key)) for key in keys)):
         names_of_side: list[blocks.Words] = []
-        for document in some:
+        for document in documents:
             words: blocks.Words = [code(excerpt(document.id or "a document", _ID_CHARACTERS))]
             if document.text:
                 text = excerpt(redacted(document.text, redact), _KEPT)

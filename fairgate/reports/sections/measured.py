@@ -165,9 +165,9 @@ def _cause_of_the_failure(
     """Yield through which path the failure comes that is shown first, of its identity alone."""
     first_named = next(
         (
-            one
-            for one in parity.failing(material)
-            if one.rule.suite == suite and one.outcome.about is Subject.ANSWERS
+            finding
+            for finding in parity.failing(material)
+            if finding.rule.suite == suite and finding.outcome.about is Subject.ANSWERS
         ),
         None,
     )
@@ -184,11 +184,11 @@ def _cause_of_the_failure(
     if not amounts or total <= 0:
         return
     first = max(amounts, key=lambda part: amounts[part])
-    shown = [figures.signed(value, _METRIC) for value in (total, amounts[first])]
+    figures_ = [figures.signed(value, _METRIC) for value in (total, amounts[first])]
     how = _MOSTLY[first] if 2 * amounts[first] > total else _IN_PART[first]
     yield [
         "What changes for ", name(who, Tone.STRONG),
-        f" beyond control prompts ({shown[0]} points) comes {how} ({shown[1]} points).",
+        f" beyond control prompts ({figures_[0]} points) comes {how} ({figures_[1]} points).",
     ]  # fmt: skip
     if not attribution.crossed and attribution.equal_documents == attribution.pairs:
         same = (

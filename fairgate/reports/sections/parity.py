@@ -72,16 +72,21 @@ def findings(material: Material) -> list[Finding]:
         if rule.parity is not None
         for node in rule.parity.named
     ]
-    every.sort(key=lambda one: (not _stops(one), -_clearest(one.rule) if _stops(one) else 0))
+    every.sort(
+        key=lambda finding: (
+            not _stops(finding),
+            -_clearest(finding.rule) if _stops(finding) else 0,
+        )
+    )
     once: dict[object, Finding] = {}
-    for one in every:
-        question = one.rule.position, one.rule.metric, one.rule.suite
-        once.setdefault((question, tuple(one.node.who)), one)
+    for finding in every:
+        question = finding.rule.position, finding.rule.metric, finding.rule.suite
+        once.setdefault((question, tuple(finding.node.who)), finding)
     return list(once.values())
 
 
-def _stops(one: Finding) -> bool:
-    return one.is_failing and one.rule.fails_gate
+def _stops(finding: Finding) -> bool:
+    return finding.is_failing and finding.rule.fails_gate
 
 
 def _clearest(rule: RuleResult) -> float:
@@ -93,16 +98,16 @@ def _clearest(rule: RuleResult) -> float:
 
 def failing(material: Material) -> list[Finding]:
     """Return those whose difference stops the build."""
-    return [one for one in findings(material) if _stops(one)]
+    return [finding for finding in findings(material) if _stops(finding)]
 
 
 def whom_it_fails(material: Material, about: Subject | None = None) -> list[tuple[str, Person]]:
     """Return suite and identity of everybody whom a failing rule names, in their order."""
-    found: dict[tuple[str, Person], None] = {}
-    for one in failing(material):
-        if about is None or one.outcome.about is about:
-            found |= dict.fromkeys((one.rule.suite, person) for person in one.node.who)
-    return list(found)
+    people: dict[tuple[str, Person], None] = {}
+    for finding in failing(material):
+        if about is None or finding.outcome.about is about:
+            people |= dict.fromkeys((finding.rule.suite, person) for person in finding.node.who)
+    return list(people)
 
 
 def subject(material: Material) -> Subject:
@@ -146,17 +151,17 @@ def level(value: float | None, column: OutcomeColumn, sources: int = 0) -> str:
         return figures.NONE
     if column.unit == "score":
         return f"{column.shown(value):.4g}"
-    shown = -value if column.turned else value
-    words = f"{100 * shown:.1f} %"
-    count = shown * sources
+    share = -value if column.turned else value
+    words = f"{100 * share:.1f} %"
+    count = share * sources
     if sources and column.is_event and abs(count - round(count)) < 1e-3 * sources:
         words += f" ({round(count):,} of {sources:,})"
     return words
 
 
-def sentence(material: Material, one: Finding) -> blocks.Words:
+def sentence(material: Material, finding: Finding) -> blocks.Words:
     """Say who differs, how, how much, beside what, and how sure that is."""
-    node, rule, column = one.node, one.rule, one.column
+    node, rule, column = finding.node, finding.rule, finding.column
     event = column.event if node.estimate > 0 else column.less
     since = rule.against in _SINCE
     person = who(material, rule.suite, node, Tone.STRONG)
@@ -164,13 +169,13 @@ def sentence(material: Material, one: Finding) -> blocks.Words:
         person = [strong("whoever is named")] if node.estimate else person
     more = column.more if node.estimate > 0 or not column.is_event else ""
     others = _others(rule)
-    beside = f"for {others}"
+    comparison = f"for {others}"
     if since:
-        beside = f"at the {rule.against}, beside {others}"
+        comparison = f"at the {rule.against}, beside {others}"
     if rule.against is Against.REFERENCE:
-        beside += ", beside the reference"
-    words: blocks.Words = [f"{one.outcome.noun.capitalize()} for ", *person]
-    words += [f" {event}{more} than {beside}, by "]
+        comparison += ", beside the reference"
+    words: blocks.Words = [f"{finding.outcome.noun.capitalize()} for ", *person]
+    words += [f" {event}{more} than {comparison}, by "]
     words += [figure(points(abs(node.estimate), column)), " ("]
     band = None if rule.parity is None else rule.parity.band(node.column)
     if column.unit == "score" and band is not None and not since:
@@ -192,61 +197,61 @@ def _range(node: NamedNode, column: OutcomeColumn) -> str:
 def brief(material: Material) -> blocks.Words:
     """Return in a few words whom the build fails for, and how much: `orientation (5) · +18.0`."""
     once: dict[object, Finding] = {}
-    for one in failing(material):  # now and since the baseline: the same person
-        once.setdefault((one.rule.suite, tuple(one.node.who)), one)
-    found = list(once.values())
+    for finding in failing(material):  # now and since the baseline: the same person
+        once.setdefault((finding.rule.suite, tuple(finding.node.who)), finding)
+    failures = list(once.values())
     parts: list[blocks.Inline] = [
         [
-            *who(material, one.rule.suite, one.node, Tone.STRONG),
+            *who(material, finding.rule.suite, finding.node, Tone.STRONG),
             " · ",
-            figure(points(one.node.estimate, one.column, signed=True)),
+            figure(points(finding.node.estimate, finding.column, signed=True)),
         ]
-        for one in found[:_NAMED]
+        for finding in failures[:_NAMED]
     ]
-    more = [f"{len(found) - _NAMED} more"] if len(found) > _NAMED else []
+    more = [f"{len(failures) - _NAMED} more"] if len(failures) > _NAMED else []
     return list(joined([*parts, *more], ", "))
 
 
 def title(material: Material) -> blocks.Words:
     """Return the title of failures: `answers change for orientation, and documents for …`."""
     parts: dict[str, blocks.Words] = {}
-    told: set[tuple[str, bool, frozenset[object]]] = set()
+    titled: set[tuple[str, bool, frozenset[object]]] = set()
     by_question: dict[tuple[str, Against], list[Finding]] = {}
-    for one in failing(material):
-        key = one.outcome.id, one.rule.against or Against.CONTROL
-        by_question.setdefault(key, []).append(one)
+    for finding in failing(material):
+        key = finding.outcome.id, finding.rule.against or Against.CONTROL
+        by_question.setdefault(key, []).append(finding)
 
     def whom_of(outcome: str, against: Against) -> set[tuple[str, tuple[Person, ...]]]:
         asked = by_question.get((outcome, against), ())
-        return {(one.rule.suite, tuple(one.node.who)) for one in asked}
+        return {(finding.rule.suite, tuple(finding.node.who)) for finding in asked}
 
-    for (outcome, against), ones in by_question.items():
+    for (outcome, against), named in by_question.items():
         now = whom_of(outcome, Against.CONTROL)
         is_since = against in _SINCE
         if is_since and whom_of(outcome, against) == now:
             continue
         is_worse = not is_since and any(whom_of(outcome, since) == now for since in _SINCE)
         worse = [", more than before"] if is_worse and against is Against.CONTROL else []
-        first = ones[0]
+        first = named[0]
         is_beside = against is Against.REFERENCE
         whom_now = first.outcome.noun, is_beside, frozenset(whom_of(outcome, against))
-        if whom_now in told:  # their tone, say, where their sentences are told
+        if whom_now in titled:  # their tone, say, where their sentences are told
             continue
-        told.add(whom_now)
+        titled.add(whom_now)
         favoured = not is_since and first.node.estimate < 0
         verb = "became worse" if is_since else first.outcome.verb
         if is_beside:
             verb = "move from the reference's"
         if first.column.unit == "score":
-            parts |= _scores(material, ones, worse)
+            parts |= _scores(material, named, worse)
             continue
-        if any(one.node.level is Level.EVERYBODY for one in ones):
+        if any(finding.node.level is Level.EVERYBODY for finding in named):
             less = " less" if favoured and first.column.is_event else ""
             everybody = f"{first.outcome.noun} {verb}{less} whenever an identity is named"
             parts[everybody] = [everybody, *worse]
             continue
-        whom = [who(material, one.rule.suite, one.node) for one in ones[:_NAMED]]
-        more = [f"{len(ones) - _NAMED} more"] if len(ones) > _NAMED else []
+        whom = [who(material, finding.rule.suite, finding.node) for finding in named[:_NAMED]]
+        more = [f"{len(named) - _NAMED} more"] if len(named) > _NAMED else []
         preposition = "in favour of" if favoured else "for"
         noun = f"{first.outcome.noun} {verb} {preposition} "
         words: blocks.Words = [noun, *joined([*whom, *more], ", ")]
@@ -258,20 +263,22 @@ _NAMED = 3
 
 
 def _scores(
-    material: Material, ones: Sequence[Finding], worse: Sequence[str]
+    material: Material, named: Sequence[Finding], worse: Sequence[str]
 ) -> dict[str, blocks.Words]:
     """Return who has other scores, and by how much: `scores are 2.1 lower for women`."""
     ways: dict[str, list[blocks.Inline]] = {}
-    for one in ones[:_NAMED]:
-        event = one.column.event if one.node.estimate > 0 else one.column.less
+    for finding in named[:_NAMED]:
+        event = finding.column.event if finding.node.estimate > 0 else finding.column.less
         verb, _, way = event.partition(" ")
-        if one.rule.against in _SINCE:
+        if finding.rule.against in _SINCE:
             verb = "have become"
-        by = points(abs(one.node.estimate), one.column)
-        everybody = one.node.level is Level.EVERYBODY
-        person = ["whoever is named"] if everybody else who(material, one.rule.suite, one.node)
-        ways.setdefault(f"{one.outcome.noun} {verb}", []).append([f"{by} {way} for ", *person])
-    more = [f"{len(ones) - _NAMED} more"] if len(ones) > _NAMED else []
+        by = points(abs(finding.node.estimate), finding.column)
+        everybody = finding.node.level is Level.EVERYBODY
+        person = (
+            ["whoever is named"] if everybody else who(material, finding.rule.suite, finding.node)
+        )
+        ways.setdefault(f"{finding.outcome.noun} {verb}", []).append([f"{by} {way} for ", *person])
+    more = [f"{len(named) - _NAMED} more"] if len(named) > _NAMED else []
     return {
         verb: [f"{verb} ", *joined([*several, *more], ", "), *worse]
         for verb, several in ways.items()
@@ -285,11 +292,11 @@ def questions(material: Material) -> Iterator[blocks.Block]:
     several = len({rule.suite for rule in rules}) > 1
     has_base = any(rule.against in _SINCE for rule in asked)
     rows = [
-        _row(material, one, several=several, has_base=has_base)
-        for one in findings(material)
-        if one.rule in asked
+        _row(material, finding, several=several, has_base=has_base)
+        for finding in findings(material)
+        if finding.rule in asked
     ]
-    scores = any(one.column.unit == "score" for one in findings(material))
+    scores = any(finding.column.unit == "score" for finding in findings(material))
     if rows:
         heads = columns("", "outcome", "who", numbers=["difference" if scores else "points", "now"])
         heads += columns(numbers=["at the baseline"]) if has_base else []
@@ -299,10 +306,10 @@ def questions(material: Material) -> Iterator[blocks.Block]:
     lacking = [rule for rule in asked if rule.outcome is not Outcome.PASS and not rule.failing]
     for rule in asked:
         # Of those who fail the table tells; what is left is why no waiver covers them.
-        told = figures.readable(rule.reasons)[len(rule.failing) :]
-        if rule.outcome is Outcome.PASS or rule.waiver is not None or not told:
+        unnamed = figures.readable(rule.reasons)[len(rule.failing) :]
+        if rule.outcome is Outcome.PASS or rule.waiver is not None or not unnamed:
             continue
-        why = "; ".join(told)
+        why = "; ".join(unnamed)
         yield blocks.Text(lines=[[*_asked(rule, several=several), f": {why}."]])
     quiet = [rule for rule in asked if rule.parity is not None and not rule.parity.named]
     if nobody := [rule for rule in quiet if rule not in lacking]:
@@ -346,9 +353,9 @@ def _plain(value: float, column: OutcomeColumn) -> str:
     return f"{value:g}" if column.unit == "score" else f"{100 * value:g}"
 
 
-def _row(material: Material, one: Finding, *, several: bool, has_base: bool) -> blocks.Row:
-    node, column, rule = one.node, one.column, one.rule
-    tone = Tone.STRONG if one.is_failing else Tone.NORMAL
+def _row(material: Material, finding: Finding, *, several: bool, has_base: bool) -> blocks.Row:
+    node, column, rule = finding.node, finding.column, finding.rule
+    tone = Tone.STRONG if finding.is_failing else Tone.NORMAL
     person: blocks.Words = [
         *(["of these, "] if node.is_within else []),
         *([name(node.called, tone)] if node.is_of_words else who(material, rule.suite, node, tone)),
@@ -356,13 +363,13 @@ def _row(material: Material, one: Finding, *, several: bool, has_base: bool) -> 
     count = node.sources if len(node.who) == 1 else 0
     earlier = node.before
     if earlier is None and rule.against is Against.CONTROL:
-        earlier = _at_baseline(material, one)
+        earlier = _at_baseline(material, finding)
     control: blocks.Words = [figure(level(node.control, column))]
     if node.control_before is not None and column.level is not None:
         before = level(node.control_before, column)
         is_same = before == level(node.control, column)
         control += [", unchanged"] if is_same else [", was ", figure(before)]
-    mark = Outcome.FAIL if one.is_failing and rule.outcome is Outcome.FAIL else Outcome.PASS
+    mark = Outcome.FAIL if finding.is_failing and rule.outcome is Outcome.FAIL else Outcome.PASS
     return blocks.Row(
         cells=[
             [blocks.Span(mark.value, blocks.Kind.MARK)],
@@ -373,18 +380,18 @@ def _row(material: Material, one: Finding, *, several: bool, has_base: bool) -> 
             *([figure(level(earlier, column, count))] if has_base else []),
             control,
         ],
-        tone=Tone.BAD if one.is_failing else Tone.NORMAL,
+        tone=Tone.BAD if finding.is_failing else Tone.NORMAL,
     )
 
 
-def _at_baseline(material: Material, one: Finding) -> float | None:
+def _at_baseline(material: Material, finding: Finding) -> float | None:
     """Return the rate at the baseline of whoever differs now, where they fare worse since, too."""
-    rule, node = one.rule, one.node
+    rule, node = finding.rule, finding.node
     since = (
         other.node
         for other in findings(material)
         if other.rule.against is Against.BASELINE
-        and other.outcome is one.outcome
+        and other.outcome is finding.outcome
         and (other.rule.suite, other.rule.where) == (rule.suite, rule.where)
         and (other.node.who, other.node.column) == (node.who, node.column)
     )
@@ -462,7 +469,7 @@ def figure_of(material: Material) -> list[blocks.Block]:
         column = None if parity is None else _drawn_column(rule)
         if parity is None or column is None:
             continue
-        dots = [one for one in parity.identities if one.column == column.column]
+        dots = [identity for identity in parity.identities if identity.column == column.column]
         if not any(dot.estimate for dot in dots):
             continue
         band = parity.band(column.column)
@@ -514,10 +521,10 @@ def _drawn_column(rule: RuleResult) -> OutcomeColumn | None:
     outcome, parity = outcome_of(rule), rule.parity
     if parity is None:
         return None
-    drawn = {one.column for one in parity.identities}
+    drawn = {identity.column for identity in parity.identities}
     wanted = [node.column for node in parity.named]
     order = [*wanted, *(column.column for column in outcome.columns)]
-    return next((outcome.by_column[each] for each in order if each in drawn), None)
+    return next((outcome.by_column[name_] for name_ in order if name_ in drawn), None)
 
 
 def _before(material: Material, rule: RuleResult, column: OutcomeColumn) -> dict[Person, float]:
@@ -533,20 +540,20 @@ def _before(material: Material, rule: RuleResult, column: OutcomeColumn) -> dict
         ),
         None,
     )
-    now = (
+    estimates = (
         {}
         if rule.parity is None
         else {
-            one.person: one.estimate
-            for one in rule.parity.identities
-            if one.column == column.column
+            identity.person: identity.estimate
+            for identity in rule.parity.identities
+            if identity.column == column.column
         }
     )
     grown = () if since is None else since.identities
     return {
-        one.person: now[one.person] - one.estimate
-        for one in grown
-        if one.column == column.column and one.person in now
+        identity.person: estimates[identity.person] - identity.estimate
+        for identity in grown
+        if identity.column == column.column and identity.person in estimates
     }
 
 
@@ -595,10 +602,10 @@ def section(material: Material) -> Iterator[Section]:
             continue
         outcome, parity = outcome_of(rule), rule.parity
         many = figures.count(parity.sources, "source")
-        beside = _others(rule)
+        others = _others(rule)
         if not parity.is_mutual:
-            beside = figures.count(parity.controls, "control prompt")
-        words: blocks.Words = [f"{probability(parity.p)} over {many} and {beside}"]
+            others = figures.count(parity.controls, "control prompt")
+        words: blocks.Words = [f"{probability(parity.p)} over {many} and {others}"]
         if parity.reach:
             words += ["; would have missed ", *_reach(parity, outcome)]
         if parity.unjudged:

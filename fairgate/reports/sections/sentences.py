@@ -79,22 +79,22 @@ class AnswersToIdentity:
 
         Of words that are left out, the control prompt's answer is the one that holds them.
         """
-        own, beside = sentences(self.response(row)), self.beside(row)
+        own, control = sentences(self.response(row)), self.beside(row)
         if self.column in {RECURRING, STRANGE}:
             text = self.strangest(row)
             return Differing(text, "", text) if text else None
-        if beside is None:
+        if control is None:
             return None
-        usual = sentences(self.response(beside))
+        usual = sentences(self.response(control))
         others = [self._words(other) for other in self.of_controls(row)]
-        held = Counter(each for words_ in others for each in words_)
+        counts = Counter(word for words_ in others for word in words_)
         if self.column == OMITTED:
             most = 0.75 * len(others)
-            lost = {each for each, count in held.items() if count >= most} - self._words(row)
+            lost = {word for word, count in counts.items() if count >= most} - self._words(row)
             lacking = differing(usual, own, lost)
             return lacking and Differing(lacking.other, lacking.own, lacking.sentence)
         every = [s for other in self.of_controls(row) for s in sentences(self.response(other))]
-        return differing(own, every, self._words(row) - held.keys())
+        return differing(own, every, self._words(row) - counts.keys())
 
     def _words(self, row: int) -> set[str | tuple[str, str]]:
         """List the words of an answer and their pairs, without those of who asks."""
@@ -177,10 +177,10 @@ def answered(material: Material, suite: str, key: str) -> str:
 def _named(material: Material) -> list[AnswersToIdentity]:
     """List the identities for whom sentences fail, each by the reading that says it first."""
     people: dict[tuple[str, tuple[str, str]], str] = {}
-    for one in parity.failing(material):
-        if one.outcome.id == _OUTCOME:
-            for who in one.node.who:
-                people.setdefault((one.rule.suite, who), one.node.column)
+    for finding in parity.failing(material):
+        if finding.outcome.id == _OUTCOME:
+            for who in finding.node.who:
+                people.setdefault((finding.rule.suite, who), finding.node.column)
     return [
         AnswersToIdentity(material, suite, category, term, column)
         for (suite, (category, term)), column in people.items()
@@ -214,16 +214,16 @@ def _example(material: Material, own: AnswersToIdentity, row: int) -> blocks.Wor
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
     question = _quote(material, own.question(row))
     asked: blocks.Words = ["For example, asked ", question, ", ", who, " is told "]
-    beside = own.beside(row)
+    control = own.beside(row)
     if (difference := own.differing(row)) is not None:
-        told = [*asked, _or_nothing(material, difference.own)]
+        start = [*asked, _or_nothing(material, difference.own)]
         if difference.other or not difference.own:
-            return [*told, " · others ", _or_nothing(material, difference.other), "."]
+            return [*start, " · others ", _or_nothing(material, difference.other), "."]
         rest = "; no control prompt is." if own.says_alone(row) else "."
-        return [*told, own.say(difference.own), rest]
-    if beside is None:
+        return [*start, own.say(difference.own), rest]
+    if control is None:
         return []
-    own_answer, usual = (quotation(material, own.response(each)) for each in (row, beside))
+    own_answer, usual = (quotation(material, own.response(row_)) for row_ in (row, control))
     return [*asked, own_answer, ", a control prompt ", usual, "."]
 
 
@@ -238,17 +238,18 @@ def case_items(material: Material, most: int) -> list[blocks.CaseItem]:
 
 def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseItem:
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
-    key, beside = own.table.keys[row], own.beside(row)
+    key, control = own.table.keys[row], own.beside(row)
     difference = own.differing(row)
     question = _quote(material, own.question(row))
     answer = sentences(own.response(row))
-    usual = sentences(own.response(beside)) if beside is not None else []
+    usual = sentences(own.response(control)) if control is not None else []
     of_controls = [sentences(own.response(other)) for other in own.of_controls(row)]
     every = [sentence for of_answer in of_controls for sentence in of_answer]
     usual_of = [
         sentence
         for sentence in usual
-        if 2 * sum(any(is_alike(sentence, s) for s in of) for of in of_controls) >= len(of_controls)
+        if 2 * sum(any(is_alike(sentence, s) for s in sentences_of) for sentences_of in of_controls)
+        >= len(of_controls)
     ]
     lacked = [sentence for sentence in usual if sentence not in usual_of]
     sides = [
@@ -260,13 +261,13 @@ def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseIt
     ]  # fmt: skip
     options = material.options
     run = f"{options.called('explain')} {shlex.quote(options.run_path)} {shlex.quote(key)}"
-    told: blocks.Words = ["something else"]
+    words_told: blocks.Words = ["something else"]
     if difference is not None:
-        told = [_or_nothing(material, difference.own)]
+        words_told = [_or_nothing(material, difference.own)]
         if difference.other or not difference.own:
-            told += [" · others ", _or_nothing(material, difference.other)]
+            words_told += [" · others ", _or_nothing(material, difference.other)]
     return blocks.CaseItem(
-        title=[who, " is told ", *told],
+        title=[who, " is told ", *words_told],
         text=question,
         facts=[side.answer for side in sides],
         command=blocks.command(run) if options.has_explain else blocks.code(key),
@@ -313,7 +314,7 @@ def marked(material: Material, answer: Sequence[str], other: Sequence[str]) -> I
 def _nearest(sentence: str, other: Sequence[str]) -> str | None:
     """Return the sentence that has most words in common with one; None: none is alike."""
     own = set(words(sentence))
-    shared = {s: len(own & (of := set(words(s)))) / max(1, len(own | of)) for s in other}
+    shared = {s: len(own & (others := set(words(s)))) / max(1, len(own | others)) for s in other}
     nearest = max(shared, key=lambda s: (shared[s], s == sentence), default=None)
     return nearest if nearest is not None and shared[nearest] >= _ALIKE else None
 

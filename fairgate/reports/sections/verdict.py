@@ -76,11 +76,11 @@ def rules(material: Material) -> Iterator[Section]:
     lacking = [(), *map(_lacks, rows)]
     same = [bool(lacks) and lacks == then for then, lacks in pairwise(lacking)]
     notes = [_SAME if is_same else _note(row) for row, is_same in zip(rows, same, strict=True)]
-    known = zip(rows, rule_names(rows), [row.interval for row in rows], notes, strict=True)
+    described = zip(rows, rule_names(rows), [row.interval for row in rows], notes, strict=True)
     table = blocks.Table(
         label="Table of rules",
         columns=heads,
-        rows=[_row(*each, compared=compared) for each in known],
+        rows=[_row(*row_parts, compared=compared) for row_parts in described],
         most=_SHORT,
     )
     yield Section(
@@ -196,16 +196,18 @@ def trend(material: Material) -> Iterator[Section]:
 
 def _measured(material: Material) -> list[tuple[str, str, Mapping[str, str]]]:
     """Return the slices of the compared rules, then those that stand in every trend."""
-    found: dict[Slice, RuleResult | Measurement] = {
-        slice_of(one.metric, one.suite, one.where): one
-        for one in material.result.rules
-        if one.change is not None
+    slices: dict[Slice, RuleResult | Measurement] = {
+        slice_of(measured.metric, measured.suite, measured.where): measured
+        for measured in material.result.rules
+        if measured.change is not None
     }
     for metric in METRICS:
-        for one in material.now if metric.trend is not None else ():
-            if one.metric == metric.id and set(one.where) == set(metric.trend or ()):
-                found.setdefault(slice_of(one.metric, one.suite, one.where), one)
-    return [(one.metric, one.suite, one.where) for one in found.values()]
+        for measured in material.now if metric.trend is not None else ():
+            if measured.metric == metric.id and set(measured.where) == set(metric.trend or ()):
+                slices.setdefault(
+                    slice_of(measured.metric, measured.suite, measured.where), measured
+                )
+    return [(measured.metric, measured.suite, measured.where) for measured in slices.values()]
 
 
 def _dated(word: str, run: Baseline) -> blocks.Words:
@@ -239,20 +241,20 @@ def decided(material: Material) -> str:
     reasons: Counter[Reason] = Counter()
     for suite in AssessedUnits.of(result.assessed).suites.values():
         reasons.update(suite.decisions.counts())
-    found = result.evidence
+    evidence_ = result.evidence
     why = f" ({counted(reasons)})" if reasons else ""
-    return f"{found.decided:,} of {figures.count(found.planned, unit)} decided{why}"
+    return f"{evidence_.decided:,} of {figures.count(evidence_.planned, unit)} decided{why}"
 
 
 def _decided(material: Material) -> Iterator[blocks.KeyValue]:
-    found = material.result.evidence
+    evidence_ = material.result.evidence
     yield "decided", decided(material)
-    if found.invalid:
-        left_out = figures.count(found.invalid, "follow-up")
+    if evidence_.invalid:
+        left_out = figures.count(evidence_.invalid, "follow-up")
         yield "left out", f"{left_out}, whose wording is not comparable (perturbation linter)"
-    if found.missing:
-        more = len(found.missing) - _MISSING
-        keys = joined([code(key) for key in found.missing[:_MISSING]])
+    if evidence_.missing:
+        more = len(evidence_.missing) - _MISSING
+        keys = joined([code(key) for key in evidence_.missing[:_MISSING]])
         yield "without an answer", [*keys, *([f" and {more:,} more"] if more > 0 else [])]
 
 
@@ -343,11 +345,11 @@ def unknown_parts(facts: Mapping[str, str]) -> list[str]:
 
 
 def _under_test(material: Material) -> Iterator[blocks.KeyValue]:
-    found = material.result.gate_input.provenance
-    now = found.under_test
+    provenance = material.result.gate_input.provenance
+    now = provenance.under_test
     then = material.baseline.provenance.under_test if material.baseline else None
     for part in dict.fromkeys((*now, *(then or ()))):
-        shown = code(now[part]) if part in now else Span("nothing")
+        fact = code(now[part]) if part in now else Span("nothing")
         since: blocks.Words = []
         if then is not None and part not in then:
             since = [" (new)"]
@@ -362,15 +364,15 @@ def _under_test(material: Material) -> Iterator[blocks.KeyValue]:
                 code(then[part]),
                 ")",
             ]
-        yield name(part), [shown, *since]
+        yield name(part), [fact, *since]
 
-    if found.commit:
-        yield "commit of the checkout", [code(found.commit[:12])]
+    if provenance.commit:
+        yield "commit of the checkout", [code(provenance.commit[:12])]
     yield "run again", [command(run_command(material))]
     if accept := accept_command(material):
         yield "accept as the baseline", [command(accept)]
-    yield "FairGate", [code(found.fairgate)]
-    for part, where in found.environment.items():
+    yield "FairGate", [code(provenance.fairgate)]
+    for part, where in provenance.environment.items():
         yield name(part), spans(code(where))
 
 
@@ -423,17 +425,17 @@ def relations(material: Material) -> Iterator[Section]:
     suites = pair_suites(material.result)
     left_out: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     invalid: Counter[tuple[str, str]] = Counter()
-    for one in material.result.gate_input.plan.rejected:
-        if one.suite in suites:
-            left_out[one.suite, one.relation][one.reason] += 1
-            invalid[one.suite, one.relation] += one.kind == "invalid"
-    found = list(dict.fromkeys((*rows, *left_out)))
-    if not found:
+    for rejected in material.result.gate_input.plan.rejected:
+        if rejected.suite in suites:
+            left_out[rejected.suite, rejected.relation][rejected.reason] += 1
+            invalid[rejected.suite, rejected.relation] += rejected.kind == "invalid"
+    relations_ = list(dict.fromkeys((*rows, *left_out)))
+    if not relations_:
         return
-    several = len({suite for suite, _ in found}) > 1
+    several = len({suite for suite, _ in relations_}) > 1
     heads = ("pairs", "decided", "changed", "share", *_INVALID, "left out")
-    shown = []
-    for suite, relation in found:
+    table_rows = []
+    for suite, relation in relations_:
         pairs, reasons = rows.get((suite, relation), ()), left_out[suite, relation]
         claims = [row.claim for row in pairs if not isinstance(row.claim, Reason)]
         changed = sum(claims)
@@ -446,11 +448,11 @@ def relations(material: Material) -> Iterator[Section]:
         called = [code(relation), *([name(suite)] if several else [])]
         of_all = (prompts, responses, reasons.total())
         numbers = map(figure, (*counts, share, *(f"{many:,}" for many in of_all)))
-        shown.append(blocks.Row(cells=[*called, *numbers], note=joined(why, "; ")))
+        table_rows.append(blocks.Row(cells=[*called, *numbers], note=joined(why, "; ")))
     table = blocks.Table(
         label="Table of relations",
         columns=columns("relation", *(["suite"] if several else []), numbers=heads),
-        rows=shown,
+        rows=table_rows,
         depth=blocks.Depth.FULL,
     )
     yield Section(
@@ -459,6 +461,6 @@ def relations(material: Material) -> Iterator[Section]:
         blocks=[table],
         in_comment=False,
         chapter=blocks.Chapter.RELATIONS,
-        count=len(found),
+        count=len(relations_),
         worth=15,
     )
