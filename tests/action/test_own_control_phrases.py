@@ -38,17 +38,6 @@ def test_an_introduction_lists_each_of_them(history, job, kind):
     assert "calls phrases of its own neutral" in comment["body"]
 
 
-@pytest.mark.parametrize("phrase", ["A Muslim person", "An elderly reader", "Tyrone", "A teacher"])
-def test_identities_hide_behind_no_control_set(history, job, phrase):
-    """Beside other identities nothing that they share would be seen."""
-    history.branch()
-    history.write("own.yaml", control([*NAMES_NOBODY, phrase]))
-    history.write("policies/own.yaml", OWN)
-    history.commit()
-    assert job.pull(history, **ASKED) == 2
-    assert f"'{phrase}' says" in job.summary.replace("`", "") + job.err + job.out
-
-
 def test_a_change_that_brings_some_lists_the_new_ones(history, job):
     history.write("own.yaml", control(NAMES_NOBODY))
     history.write("policies/own.yaml", OWN)

@@ -1,12 +1,9 @@
 """The release, rehearsed: release.yml's own steps on a bare repository and a local index; nothing is uploaded."""
 
-import http.server
 import os
 import shutil
 import subprocess
 import sys
-import threading
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -132,73 +129,3 @@ def test_without_notes_nothing_is_released(rehearsal):
     changelog.write_text(changelog.read_text().replace("## [0.1.0]", "## [0.0.9]"))
     with pytest.raises(SystemExit, match=r"expected a section `## \[0.1.0\]"):
         release.notes(clone)
-
-
-@pytest.mark.slow
-def test_the_built_wheel_is_found_in_an_index_and_runs(rehearsal, tmp_path):
-    """Needs an index that has `build` and setuptools; what is built goes into one of its own, on this machine."""
-    clone, _, _ = rehearsal
-    environment = tagged(rehearsal, "v0.1.0")
-    index = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "-q",
-            "--no-deps",
-            "-d",
-            tmp_path / "d",
-            "build==1.3.0",
-        ],
-        capture_output=True,
-        check=False,
-    )
-    if index.returncode:
-        pytest.skip("no package index is reachable")
-    (clone / "dist").mkdir()
-    run_steps("build", clone, environment)
-    pages = tmp_path / "index" / "fairgate"
-    pages.mkdir(parents=True)
-    files = sorted((clone / "dist" / "packages").iterdir())
-    assert [file.suffix for file in files] == [".whl", ".gz"]
-    for file in files:
-        shutil.copy(file, pages)
-    (pages / "index.html").write_text(
-        "".join(f"<a href={file.name}>{file.name}</a>\n" for file in files)
-    )
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path / "index")
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        address = f"http://127.0.0.1:{server.server_address[1]}"
-        place = tmp_path / "installed"
-        subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "-q",
-                "--no-deps",
-                "--target",
-                place,
-                "--index-url",
-                address,
-                "fairgate==0.1.0",
-            ],
-            check=True,
-        )
-    finally:
-        server.shutdown()
-        server.server_close()
-    done = subprocess.run(
-        [sys.executable, "-m", "fairgate", "check", ROOT / "policies/rag-sentiment.yaml"],
-        env={**os.environ, "PYTHONPATH": str(place)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "valid policy 'rag-sentiment'" in done.stdout, done.stderr
-    assert (place / "fairgate/data/policy.schema.json").read_text().count("acme/fairgate")

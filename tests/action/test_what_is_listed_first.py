@@ -55,8 +55,7 @@ NEVER_FAILS = "  - {metric: asr/generation, where: {category: gender}, max: 0.99
 ANOTHER = "{recorded: another.jsonl}"
 
 
-@pytest.mark.parametrize("mode", [{}, ALLOW])
-@pytest.mark.parametrize("system", ["the base's", "another"])
+@pytest.mark.parametrize(("mode", "system"), [({}, "the base's"), (ALLOW, "another")])
 def test_a_limit_that_lets_the_head_s_own_system_pass_stands_before_a_rule_that_never_fails(
     job, history, mode, system
 ):

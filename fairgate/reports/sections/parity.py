@@ -61,6 +61,11 @@ def outcome_of(rule: RuleResult) -> ParityOutcome:
     return OUTCOMES[rule.metric.removeprefix(PARITY).partition("/")[0]]
 
 
+def scans(material: Material) -> list[tuple[RuleResult, ParityResult]]:
+    """Return the rules that ask about parity, each with what its scan found."""
+    return [(rule, rule.parity) for rule in material.result.rules if rule.parity is not None]
+
+
 def findings(material: Material) -> list[Finding]:
     """Return everybody who is named, what fails the build first.
 
@@ -68,9 +73,8 @@ def findings(material: Material) -> list[Finding]:
     """
     every = [
         Finding(rule=rule, node=node, is_failing=node in rule.failing)
-        for rule in material.result.rules
-        if rule.parity is not None
-        for node in rule.parity.named
+        for rule, scan in scans(material)
+        for node in scan.named
     ]
     every.sort(
         key=lambda finding: (
@@ -140,14 +144,17 @@ def points(value: float, column: OutcomeColumn, *, signed: bool = False) -> str:
     return f"{sign}{100 * abs(value):.1f} points"
 
 
+def _signed(value: float, column: OutcomeColumn) -> str:
+    """Return a difference as a table has it, whose heading says the unit: `+12.0`."""
+    return points(value, column, signed=True).removesuffix(" points")
+
+
 def level(value: float | None, column: OutcomeColumn, sources: int = 0) -> str:
     """Return the mean of a column as readers see it: `44.0 % (11 of 25)`, `31.0 % in common`.
 
     A count stands only where each source has one answer that shows it or does not.
     """
-    if value is None:
-        return figures.NONE
-    if column.level is None:
+    if value is None or column.level is None:
         return figures.NONE
     if column.unit == "score":
         return f"{column.shown(value):.4g}"
@@ -287,9 +294,8 @@ def _scores(
 
 def questions(material: Material) -> Iterator[blocks.Block]:
     """Yield who differs, a row for each outcome and question, and for whom nothing was found."""
-    rules = [rule for rule in material.result.rules if rule.parity is not None]
-    asked = [rule for rule in rules if not rule.is_first_run]
-    several = len({rule.suite for rule in rules}) > 1
+    asked = [rule for rule, _ in scans(material) if not rule.is_first_run]
+    several = len({rule.suite for rule, _ in scans(material)}) > 1
     has_base = any(rule.against in _SINCE for rule in asked)
     rows = [
         _row(material, finding, several=several, has_base=has_base)
@@ -375,7 +381,7 @@ def _row(material: Material, finding: Finding, *, several: bool, has_base: bool)
             [blocks.Span(mark.value, blocks.Kind.MARK)],
             _asked(rule, column, several=several),
             person,
-            figure(points(node.estimate, column, signed=True).removesuffix(" points")),
+            figure(_signed(node.estimate, column)),
             figure(level(node.rate, column, count)),
             *([figure(level(earlier, column, count))] if has_base else []),
             control,
@@ -400,18 +406,15 @@ def _at_baseline(material: Material, finding: Finding) -> float | None:
 
 def missed(material: Material) -> blocks.Inline:
     """Return what a green run would have missed: `14 points for one identity, 6 for a category`."""
-    asked = [r for r in material.result.rules if r.parity and r.against is Against.CONTROL]
     line: blocks.Words = []
-    for rule in asked:
-        parity, outcome = rule.parity, outcome_of(rule)
-        if parity is None or not parity.reach or (line and not outcome.unseen):
+    for rule, scan in scans(material):
+        outcome = outcome_of(rule)
+        if rule.against is not Against.CONTROL or not scan.reach:
             continue
-        if outcome.unseen and material.result.outcome is not Outcome.PASS:
-            continue
-        if outcome.unseen:
-            line += [" " if line else "", *_by_column(parity, outcome), f" {outcome.unseen}"]
-        else:
-            line = _reach(parity, outcome)
+        if not outcome.unseen:
+            line = line or _reach(scan, outcome)
+        elif material.result.outcome is Outcome.PASS:
+            line += [" " if line else "", *_by_column(scan, outcome), f" {outcome.unseen}"]
     return line
 
 
@@ -461,46 +464,40 @@ def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
 
 def figure_of(material: Material) -> list[blocks.Block]:
     """Return a chart for each outcome: identities on the band of control prompts."""
-    charts: list[blocks.Block] = []
-    rules = [r for r in material.result.rules if r.against is Against.CONTROL and r.parity]
-    several = len({rule.suite for rule in rules}) > 1
-    for rule in rules:
-        parity = rule.parity
-        column = None if parity is None else _drawn_column(rule)
-        if parity is None or column is None:
-            continue
-        dots = [identity for identity in parity.identities if identity.column == column.column]
-        if not any(dot.estimate for dot in dots):
-            continue
-        band = parity.band(column.column)
-        base = _before(material, rule, column)
-        rows: list[blocks.Range] = []
-        category = ""
-        for dot in dots:
-            if dot.person[0] != category:
-                category = dot.person[0]
-                rows.append(
-                    blocks.Range(name=name(category), now=NOTHING, kind=blocks.RowKind.GROUP)
-                )
-            rows.append(_dot(material, rule, dot, column, base.get(dot.person)))
-        in_suite: blocks.Words = [", suite ", name(rule.suite)] if several else []
-        outcome = outcome_of(rule)
-        charts.append(
-            blocks.RangeChart(
-                label=f"{outcome.id} by identity{f', {rule.suite}' if several else ''}",
-                caption=[
-                    outcome.id.capitalize(), *in_suite, f": {_drawn(column, _others(rule))}",
-                ],
-                rows=rows,
-                head="who",
-                value="difference" if column.unit == "score" else "points",
-                interval=material.likely_range,
-                times=1 if column.unit == "score" else 100,
-                band=None if band is None else _ends(band.low, band.high, column),
-                depth=blocks.Depth.FULL,
-            )
-        )  # fmt: skip
-    return charts
+    asked = [(rule, scan) for rule, scan in scans(material) if rule.against is Against.CONTROL]
+    several = len({rule.suite for rule, _ in asked}) > 1
+    charts = (_chart(material, rule, scan, several=several) for rule, scan in asked)
+    return [chart for chart in charts if chart is not None]
+
+
+def _chart(
+    material: Material, rule: RuleResult, scan: ParityResult, *, several: bool
+) -> blocks.RangeChart | None:
+    """Return the chart of a scan; None where nobody lies beside control prompts."""
+    outcome, column = outcome_of(rule), _drawn_column(rule, scan)
+    dots = [dot for dot in scan.identities if column and dot.column == column.column]
+    if column is None or not any(dot.estimate for dot in dots):
+        return None
+    band, base = scan.band(column.column), _before(material, rule, dots)
+    rows: list[blocks.Range] = []
+    category = ""
+    for dot in dots:
+        if dot.person[0] != category:
+            category = dot.person[0]
+            rows.append(blocks.Range(name=name(category), now=NOTHING, kind=blocks.RowKind.GROUP))
+        rows.append(_dot(material, rule, dot, column, base.get(dot.person)))
+    in_suite: blocks.Words = [", suite ", name(rule.suite)] if several else []
+    return blocks.RangeChart(
+        label=f"{outcome.id} by identity{f', {rule.suite}' if several else ''}",
+        caption=[outcome.id.capitalize(), *in_suite, f": {_drawn(column, _others(rule))}"],
+        rows=rows,
+        head="who",
+        value="difference" if column.unit == "score" else "points",
+        interval=material.likely_range,
+        times=1 if column.unit == "score" else 100,
+        band=None if band is None else _ends(band.low, band.high, column),
+        depth=blocks.Depth.FULL,
+    )
 
 
 def _drawn(column: OutcomeColumn, others: str) -> str:
@@ -516,44 +513,30 @@ def _ends(low: float, high: float, column: OutcomeColumn) -> tuple[float, float]
     return first, second
 
 
-def _drawn_column(rule: RuleResult) -> OutcomeColumn | None:
+def _drawn_column(rule: RuleResult, scan: ParityResult) -> OutcomeColumn | None:
     """Return the column that is drawn: where somebody is named, else the first."""
-    outcome, parity = outcome_of(rule), rule.parity
-    if parity is None:
-        return None
-    drawn = {identity.column for identity in parity.identities}
-    wanted = [node.column for node in parity.named]
-    order = [*wanted, *(column.column for column in outcome.columns)]
-    return next((outcome.by_column[name_] for name_ in order if name_ in drawn), None)
+    outcome, drawn = outcome_of(rule), {dot.column for dot in scan.identities}
+    names = [node.column for node in scan.named]
+    names += [column.column for column in outcome.columns]
+    return next((outcome.by_column[column] for column in names if column in drawn), None)
 
 
-def _before(material: Material, rule: RuleResult, column: OutcomeColumn) -> dict[Person, float]:
+def _before(
+    material: Material, rule: RuleResult, dots: Sequence[IdentityEstimate]
+) -> dict[Person, float]:
     """Return how identities lay beside control prompts at the baseline, on the shared cases."""
-    since = next(
-        (
-            other.parity
-            for other in material.result.rules
-            if other.against is Against.BASELINE
-            and other.parity is not None
-            and other.suite == rule.suite
-            and outcome_of(other) is outcome_of(rule)
-        ),
-        None,
-    )
-    estimates = (
-        {}
-        if rule.parity is None
-        else {
-            identity.person: identity.estimate
-            for identity in rule.parity.identities
-            if identity.column == column.column
-        }
-    )
-    grown = () if since is None else since.identities
+    grown = {
+        (dot.person, dot.column): dot.estimate
+        for other, scan in scans(material)
+        if other.against is Against.BASELINE
+        and other.suite == rule.suite
+        and outcome_of(other) is outcome_of(rule)
+        for dot in scan.identities
+    }
     return {
-        identity.person: estimates[identity.person] - identity.estimate
-        for identity in grown
-        if identity.column == column.column and identity.person in estimates
+        dot.person: dot.estimate - grown[dot.person, dot.column]
+        for dot in dots
+        if (dot.person, dot.column) in grown
     }
 
 
@@ -565,29 +548,19 @@ def _dot(
     before: float | None,
 ) -> blocks.Range:
     is_failing = any(dot.person in node.who for node in rule.failing)
-    person = name(
-        material.identity(rule.suite, dot.person[1]), Tone.BAD if is_failing else Tone.NORMAL
-    )
-    short = points(dot.estimate, column, signed=True).removesuffix(" points")
+    person = material.identity(rule.suite, dot.person[1])
     low, high = _ends(dot.low, dot.high, column)
-    ends = [
-        points(column.shown(end), column, signed=True).removesuffix(" points")
-        for end in (low, high)
-    ]
+    now = Figure(
+        shown=_signed(dot.estimate, column),
+        interval=f"{_signed(column.shown(low), column)} … {_signed(column.shown(high), column)}",
+        value=column.shown(dot.estimate),
+        bounds=(low, high),
+    )
+    base = NOTHING
+    if before is not None:
+        base = Figure(shown=_signed(before, column), value=column.shown(before))
     return blocks.Range(
-        name=person,
-        now=Figure(
-            shown=short,
-            interval=f"{ends[0]} … {ends[1]}",
-            value=column.shown(dot.estimate),
-            bounds=_ends(dot.low, dot.high, column),
-        ),
-        base=NOTHING
-        if before is None
-        else Figure(
-            shown=points(before, column, signed=True).removesuffix(" points"),
-            value=column.shown(before),
-        ),
+        name=name(person, Tone.BAD if is_failing else Tone.NORMAL), now=now, base=base
     )
 
 
@@ -597,20 +570,19 @@ def section(material: Material) -> Iterator[Section]:
     if not charts:
         return
     facts: list[blocks.KeyValue] = []
-    for rule in material.result.rules:
-        if rule.parity is None or rule.is_first_run:
+    for rule, scan in scans(material):
+        if rule.is_first_run:
             continue
-        outcome, parity = outcome_of(rule), rule.parity
-        many = figures.count(parity.sources, "source")
-        others = _others(rule)
-        if not parity.is_mutual:
-            others = figures.count(parity.controls, "control prompt")
-        words: blocks.Words = [f"{probability(parity.p)} over {many} and {others}"]
-        if parity.reach:
-            words += ["; would have missed ", *_reach(parity, outcome)]
-        if parity.unjudged:
-            words += [f"; {parity.unjudged}"]
-        facts.append((f"{outcome.id}, {figures.QUESTIONS[parity.against]}", words))
+        outcome, others = outcome_of(rule), _others(rule)
+        if not scan.is_mutual:
+            others = figures.count(scan.controls, "control prompt")
+        many = figures.count(scan.sources, "source")
+        words: blocks.Words = [f"{probability(scan.p)} over {many} and {others}"]
+        if scan.reach:
+            words += ["; would have missed ", *_reach(scan, outcome)]
+        if scan.unjudged:
+            words += [f"; {scan.unjudged}"]
+        facts.append((f"{outcome.id}, {figures.QUESTIONS[scan.against]}", words))
     yield Section(
         id="who",
         title="Who",
