@@ -52,6 +52,15 @@ def test_the_title_says_the_level(level, who, title):
         assert title in render(view).partition("\n")[0]
 
 
+def test_the_title_names_only_whom_the_rule_fails():
+    worse = node(Level.IDENTITY, [ELDERLY], estimate=0.3)
+    rule = parity_rule(
+        "answers", 0, node(Level.IDENTITY, [GAY], estimate=0.04), worse,
+        against=Against.CONTROL, failing=[worse],
+    )  # fmt: skip
+    assert "gay" not in said(view_of(failed(rule)).title)
+
+
 def test_two_outcomes_stand_in_one_title_by_how_far_they_are_beyond_their_limits():
     first = about("answers", node(Level.IDENTITY, [ELDERLY], estimate=0.3))
     second = about(
