@@ -202,7 +202,7 @@ STATES = {
     "docs/how-to/pull-requests.md": started(
         "rag-fairness",
         steps={
-            "fairgate rehearse": "git switch -qc change && git commit -q --allow-empty -m change"
+            "fairgate run policies/rag-fairness.yaml --base": "git switch -qc change && git commit -q --allow-empty -m change"
         },
     ),
     "docs/how-to/split-a-run.md": started(
