@@ -34,11 +34,8 @@ READ_ONLY_EVENTS = frozenset({"pull_request", "pull_request_review", "pull_reque
 PULL_REQUEST_EVENTS = READ_ONLY_EVENTS | {"pull_request_target"}
 """Events whose runs GitHub ties to the branch of a pull request."""
 DEFAULT_BRANCH_EVENTS = frozenset(
-    {
-        "pull_request_target", "workflow_run", "issue_comment", "check_run", "check_suite",
-        "status", "repository_dispatch",
-    }
-)  # fmt: skip
+    {"pull_request_target", "workflow_run", "issue_comment", "repository_dispatch"}
+)
 """Events for which GitHub takes the workflow of the default branch."""
 OWN_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "release"})
 """Events of a commit that is judged by its own files where it is on the default branch."""
@@ -271,11 +268,6 @@ def _of_repository_dispatch(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {"number": natural(value_at(pull, "number") or pull)}
 
 
-def _of_commit(*keys: str) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Return the reader of an event that names a commit alone, at a path of keys."""
-    return lambda payload: {"head_sha": commit_of(value_at(payload, *keys))}
-
-
 _READERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     **dict.fromkeys(("pull_request", "pull_request_target"), _of_pull_request),
     **dict.fromkeys(("pull_request_review", "pull_request_review_comment"), _of_pull_request),
@@ -284,10 +276,6 @@ _READERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "repository_dispatch": _of_repository_dispatch,
     "workflow_run": _of_workflow_run,
     "issue_comment": _of_issue_comment,
-    "check_run": _of_commit("check_run", "head_sha"),
-    "check_suite": _of_commit("check_suite", "head_sha"),
-    "status": _of_commit("sha"),
-    **dict.fromkeys(("deployment", "deployment_status"), _of_commit("deployment", "sha")),
 }
 
 

@@ -71,8 +71,8 @@ def on_push(before, after):
     }  # fmt: skip
 
 
-def pulls_of_checks(*pulls, repo=1296269):
-    """Return pull requests in the short form of checks and workflow runs."""
+def listed_pulls(*pulls, repo=1296269):
+    """Return pull requests in the short form of workflow runs."""
     return [
         {
             "id": number, "number": number, "url": f"https://api.invalid/pulls/{number}",
@@ -81,20 +81,6 @@ def pulls_of_checks(*pulls, repo=1296269):
         }
         for number, head, base in pulls
     ]  # fmt: skip
-
-
-def on_check(kind, head, pulls=()):
-    check = {"id": 1, "head_sha": head, "pull_requests": list(pulls), "status": "completed"}
-    return {"action": "completed", kind: check, "repository": repository()}
-
-
-def on_status(head):
-    return {"id": 1, "sha": head, "state": "success", "context": "ci", "repository": repository()}
-
-
-def on_deployment(head, **more):
-    deployment = {"id": 1, "sha": head, "ref": "topic", "environment": "preview"}
-    return {"action": "created", "deployment": deployment, "repository": repository(), **more}
 
 
 def on_dispatch(**client_payload):
