@@ -114,25 +114,11 @@ class ChangeGate(Generic[E]):
         Raises PolicyError or BaselineError also where only the proposed files are broken, or behind
         a link: once merged, they would break every build.
         """
-        raw, quoted_path = base.read(self._policy), quoted(self._policy)
-        renames = []
-        self._earlier = self._policy
-        if raw is None and (renamed := self._renamed(base)):
-            self._earlier, raw = renamed, base.read(renamed)
-            renames = [f"This change renames {quoted(renamed)}, whose rules decide."]
+        quoted_path = quoted(self._policy)
+        raw, renames = self._policy_of(base)
         self._compare_with(base, raw)
         proposed = self._proposed(base, raw)
-        # A proposed file that no base commit could give.
-        paths = [self._policy]
-        if proposed is not None:
-            paths += [proposed.references.baseline_path, proposed.references.anchor_path]
-        for path in paths:
-            if link := self._checkout.link_to(path):
-                raise BaselineError(
-                    f"{quoted(link)} is a link in this change, so the policy and baseline behind "
-                    "it could not decide once it is merged; make it a file or folder of its own"
-                )
-        written = None if raw is None else self._policy_in(raw)
+        self._refuse_links(proposed)
         if raw is None:
             if no_introduction:
                 raise UsageError(
@@ -142,7 +128,7 @@ class ChangeGate(Generic[E]):
             return self._introduction(proposed, allow=allow)
         if proposed is None and allow:
             raise UsageError(f"this change removes the policy {quoted_path}; nothing to gate")
-        refused = [] if proposed is None else self._refused(proposed, written)
+        refused = [] if proposed is None else self._refused(proposed, self._policy_in(raw))
         allowed = proposed if allow and not refused else None
         before, data = self._base_side(base, raw, proposed)
         decided_by: DecidedBy = "proposed" if allowed else "base"
@@ -156,22 +142,11 @@ class ChangeGate(Generic[E]):
                 data=data,
                 remarks=renames if allowed else [by_base, *renames],
             )
-        decides = self._evaluate(allowed or before)
+        first = allowed or before
+        decides = self._evaluate(first)
         compared = before if allowed else None if refused else proposed
-        other, spent = None, []
-        try:
-            if compared is not None:
-                cases = (allowed or before).loaded.plan.cases
-                # A part of a run knows of no later waves.
-                added = decides.run.added if isinstance(decides, FinishedRun) else ()
-                cases = [*cases, *(case for case in added if not case.of_reference)]
-                assert self._runtime.meters is not None  # noqa: S101 (made so)
-                allow_as_much_again(self._runtime.meters, cases)
-                other = self._evaluate(compared)
-        except BudgetError as error:
-            why = harmless(str(error))
-            spent = [f"The side that does not decide was not judged: {why}"]
-        called_neutral = own_control_phrases(proposed, before) if proposed is not None else []
+        other, spent = self._beside(first, decides, compared)
+        controls = own_control_phrases(proposed, before) if proposed is not None else []
         by_change = "`baseline-change: allow` lets this change's own policy and baseline decide."
         return GatedChange(
             decides=decides,
@@ -184,12 +159,48 @@ class ChangeGate(Generic[E]):
             is_refused=bool(refused or spent),
             remarks=[
                 by_change if allowed else by_base,
-                *called_neutral,
+                *controls,
                 *renames,
                 *refused,
                 *spent,
             ],
         )
+
+    def _policy_of(self, base: BaseCommit) -> tuple[bytes | None, list[str]]:
+        """Return the base's policy, if it has one, and what is to be said of its path."""
+        self._earlier = self._policy
+        raw = base.read(self._policy)
+        if raw is not None or not (renamed := self._renamed(base)):
+            return raw, []
+        self._earlier = renamed
+        return base.read(renamed), [f"This change renames {quoted(renamed)}, whose rules decide."]
+
+    def _refuse_links(self, proposed: Side | None) -> None:
+        """Raise BaselineError where a proposed file is one that no base commit could give."""
+        paths = [self._policy]
+        if proposed is not None:
+            paths += [proposed.references.baseline_path, proposed.references.anchor_path]
+        for path in paths:
+            if link := self._checkout.link_to(path):
+                raise BaselineError(
+                    f"{quoted(link)} is a link in this change, so the policy and baseline behind "
+                    "it could not decide once it is merged; make it a file or folder of its own"
+                )
+
+    def _beside(self, first: Side, decides: E, other: Side | None) -> tuple[E | None, list[str]]:
+        """Return the evaluation of the side that does not decide, or why it has none."""
+        if other is None:
+            return None, []
+        # A part of a run knows of no later waves.
+        added = decides.run.added if isinstance(decides, FinishedRun) else ()
+        cases = [*first.loaded.plan.cases, *(case for case in added if not case.of_reference)]
+        assert self._runtime.meters is not None  # noqa: S101 (made so)
+        try:
+            allow_as_much_again(self._runtime.meters, cases)
+            return self._evaluate(other), []
+        except BudgetError as error:
+            why = harmless(str(error))
+            return None, [f"The side that does not decide was not judged: {why}"]
 
     def _renamed(self, base: BaseCommit) -> str | None:
         """Return the base's path of the policy that is checked out; None where it has none."""

@@ -57,6 +57,13 @@ ANNOTATIONS_PER_KIND = 10
 SUMMARY_BYTES = 1_000_000
 """The runner refuses a step's whole summary above 1 MiB."""
 MESSAGE_CHARACTERS = 1000
+_FORMS = {
+    "answers_artifact": (r"[\w.-]{0,100}", "a name of letters, digits, - _ ."),
+    "pr_number": (r"([1-9][0-9]{0,9})?", "a number"),
+    "blame": (r"[0-9]{1,8}", "a number of questions"),
+}
+"""Inputs in a form of their own: that, and in words."""
+
 Level = Literal["error", "warning", "notice"]
 
 
@@ -134,16 +141,11 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         for name, value in stores.items()
         if value and _lies_in(workspace, Path(value))
     ]
-    artifact = options["answers_artifact"]
-    if artifact and not re.fullmatch(r"[\w.-]{1,100}", artifact, re.ASCII):
-        problems.append(
-            f"answers-artifact is {quoted(artifact)}, expected a name of letters, digits, - _ ."
-        )
-    number = options["pr_number"]
-    if number and not re.fullmatch(r"[1-9][0-9]{0,9}", number, re.ASCII):
-        problems.append(f"pr-number is {quoted(number)}, expected a number")
-    if not re.fullmatch(r"[0-9]{1,8}", options["blame"], re.ASCII):
-        problems.append(f"blame is {quoted(options['blame'])}, expected a number of questions")
+    problems += [
+        f"{name.replace('_', '-')} is {quoted(options[name])}, expected {expected}"
+        for name, (form, expected) in _FORMS.items()
+        if not re.fullmatch(form, options[name], re.ASCII)
+    ]
     if problems:
         raise UsageError("; ".join(problems) + "; correct the step's `with:`")
     scratch = _scratch(environment)
@@ -165,7 +167,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         comment=options["comment"],  # type: ignore[arg-type]
         allows_change=options["baseline_change"] == "allow",
         blame=int(options["blame"]),
-        number=int(number) if number else None,
+        number=int(options["pr_number"]) if options["pr_number"] else None,
         token=options["github_token"],
         answers=options["answers_artifact"],
     )
