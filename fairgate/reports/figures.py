@@ -240,7 +240,7 @@ def _row(rule: RuleResult, name_of: Callable[[str], str], *, several: bool) -> R
     metric, moved = rule.metric, rule.change
     reasons = readable(rule.reasons)
     own_value = now = _in_table(rule.value, metric)
-    figures = {}
+    figures: dict[str, str] = {}
     if moved is not None:
         now = _in_table(moved.now, metric)
         figures |= {
