@@ -353,10 +353,10 @@ def _measured(
     """Yield what is measured and whether, by what the system can do and what came back."""
     answered = [execution for execution in executions if execution is not None]
     documents = [document for execution in answered for document in execution.documents or ()]
-    if not asks:
-        yield ANSWERS, "no: the suites ask for documents alone"
-    elif not can.answers:
+    if not can.answers:
         yield ANSWERS, "no: nothing answers, documents alone are compared"
+    elif not asks:
+        yield ANSWERS, "no: the suites ask for documents alone"
     else:
         is_answer = any(execution.response is not None for execution in answered)
         yield ANSWERS, YES if is_answer else "no: there was no answer"

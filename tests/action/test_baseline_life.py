@@ -144,7 +144,7 @@ def drifting(states, folder):
         history.accept()
         pin("release 1")
         history.commit("a budget")
-        for pairs in (2, 4):
+        for pairs in (3, 6):
             history.answers(turned(pairs))
             history.accept()
             history.commit("a little worse, and accepted")

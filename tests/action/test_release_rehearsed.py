@@ -103,7 +103,7 @@ def test_a_tag_releases_its_version_and_moves_the_tags_of_minor_and_major(rehear
         < log.index("release edit v0.1.0 --draft=false")
     )
     assert "fairgate-0.1.0-py3-none-any.whl" in log
-    assert "A GitHub Action and command line" in (tmp_path / "gh.log.notes").read_text()
+    assert "a GitHub Action and a command line" in (tmp_path / "gh.log.notes").read_text()
     commit = environment["GITHUB_SHA"]
     assert {git(bare, "rev-parse", tag) for tag in ("v0.1.0", "v0.1", "v0")} == {commit}
     git(clone, "commit", "-q", "--allow-empty", "-m", "next")

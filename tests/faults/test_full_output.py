@@ -40,7 +40,6 @@ COMMANDS = {
     "baseline verify": ["base.json"],
     "corpus prepare": ["corpus.jsonl", "--output", "prepared.jsonl"],
     "generate": ["template", "--out", "cases.jsonl", "--limit", "5", "--force"],
-    "lint": ["pairs.jsonl"],
     "judge evaluate": ["judge.yaml", "labelled.jsonl"],
     "export": ["no/model"],
     "github accept": [],
@@ -58,12 +57,12 @@ COMMANDS = {
 ANSWERED = {
     "run", "merge", "check", "doctor", "rescore", "record", "table", "baseline accept",
     "baseline anchor",
-    "baseline diff", "baseline verify", "lint", "github accept", "github comment", "github merge", "github run", "hook check", "hook smoke",
+    "baseline diff", "baseline verify", "github accept", "github comment", "github merge", "github run", "hook check", "hook smoke",
 }  # fmt: skip
 """Their exit code is the answer, or says that a file is written; the others print their result."""
 DONE = {
     "init", "run", "merge", "check", "doctor", "plan", "rescore", "record", "table", "power", "baseline accept",
-    "baseline anchor", "baseline diff", "baseline verify", "comment", "corpus prepare", "generate", "lint", "hook check", "hook smoke", "relations attributes",
+    "baseline anchor", "baseline diff", "baseline verify", "comment", "corpus prepare", "generate", "hook check", "hook smoke", "relations attributes",
     "relations explain", "relations list", "relations measure", "metrics list",
 }  # fmt: skip
 """Those that end with 0 in this folder."""

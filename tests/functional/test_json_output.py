@@ -71,6 +71,6 @@ def test_a_shell_is_told_what_could_follow(workspace, monkeypatch):
     monkeypatch.setenv("COMP_CWORD", "1")
     workspace.run()
     assert [line.partition(",")[2] for line in workspace.out.splitlines()] == [
-        "rescore", "record", "relations",
+        "record", "rescore", "relations",
     ]  # fmt: skip
     assert workspace.err == ""

@@ -7,13 +7,13 @@ import resource
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from functional.conftest import Workspace
 
 from fairgate.cli import explain
 from fairgate.domain.errors import DataError, StoreError
-from fairgate.io import durable
 from fairgate.io.durable import check_parts, write_parts, write_text
 from fairgate.systems.result_store import SqliteResultStore
 
@@ -110,14 +110,14 @@ def test_a_file_that_the_system_does_not_read_is_called_unreadable_and_not_edite
 ):
     write_parts(tmp_path, {"a.json": ["{}"], "b.json": ["{}"]})
     check_parts(tmp_path, ["a.json"])
-    opened, codes = durable.Path.open, []
+    opened, codes = os.open, []
 
-    def refused(self, *arguments, **options):
-        if self.name == "b.json":
-            raise OSError(codes[-1], os.strerror(codes[-1]), str(self))
-        return opened(self, *arguments, **options)
+    def refused(path, *arguments, **options):
+        if Path(path).name == "b.json":
+            raise OSError(codes[-1], os.strerror(codes[-1]), str(path))
+        return opened(path, *arguments, **options)
 
-    monkeypatch.setattr(durable.Path, "open", refused)
+    monkeypatch.setattr(os, "open", refused)
     for code in (errno.EACCES, errno.EIO, errno.ESTALE):
         codes.append(code)
         with pytest.raises(DataError, match=r"b\.json: cannot be read \(") as caught:

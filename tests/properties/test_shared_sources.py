@@ -104,7 +104,7 @@ def verdicts(suite, plan, task, changed=None, text=""):
     readings = readings_of(suite, plan.cases, executed(plan.cases, task, said))
     documents = DocumentColumns()
     places = task.places
-    judged = assess_pairs(plan.units, suite.relations, readings, frozenset(), documents, places)
+    judged = assess_pairs(plan.units, suite.relations, readings, documents, places)
     return {item.unit.key: item for item in judged}
 
 
