@@ -32,11 +32,6 @@ def accepted(once):
     return once("accepted", make)
 
 
-def test_an_unchanged_run_is_green(accepted):
-    assert accepted.gate() == 0
-    assert "unchanged" in (accepted.root / "out" / "report.md").read_text()
-
-
 def test_a_real_regression_is_red_names_terms_and_cases_and_accepting_it_is_green(accepted):
     assert accepted.gate(regressed) == 1
     assert "is worse than the baseline" in accepted.out
@@ -49,14 +44,6 @@ def test_a_real_regression_is_red_names_terms_and_cases_and_accepting_it_is_gree
     assert accepted.gate() == 0
 
 
-def test_equal_runs_give_equal_baselines(accepted):
-    path = accepted.root / "baselines" / "small.json"
-    first = path.read_bytes()
-    accepted.gate(out="again")
-    accepted.accept("again", "--date", "2026-01-01")
-    assert path.read_bytes() == first
-
-
 def test_verify_finds_an_edited_file(accepted):
     path = accepted.root / "baselines" / "small.json"
     assert accepted.run("baseline", "verify", str(path)) == 0
@@ -66,18 +53,17 @@ def test_verify_finds_an_edited_file(accepted):
     assert accepted.gate() == 3
 
 
-def test_a_damaged_baseline_is_refused(accepted):
-    for text in ("", "[]", "{", '{"schema_version": 99}', '{"schema_version": 2}', "{'a': NaN}"):
-        (accepted.root / "baselines" / "small.json").write_text(text)
-        assert accepted.gate() == 3
-        assert "small.json" in accepted.err
-
-
-def test_other_conditions_are_shown_field_by_field(accepted):
-    accepted.policy(gates=GATES, suite="    criterion: any")
-    assert accepted.gate() == 3
+@pytest.mark.parametrize(("suite", "difference"), [
+    ("    criterion: any", 'criterion: baseline "count", run "any"'),
+    ("    control: neutral-phrases", 'control: baseline "neutral", run "neutral-phrases"'),
+    ("    control: neutral", ""),  # the same nine nouns
+])  # fmt: skip
+def test_other_conditions_are_shown_field_by_field(accepted, suite, difference):
+    accepted.policy(gates=GATES, suite=suite)
+    assert accepted.gate("positive") == (3 if difference else 0)
     differences = accepted.record()["overlap"]["incompatible"]
-    assert differences == ['suite sentiment, criterion: baseline "count", run "any"']
+    assert bool(differences) == bool(difference)
+    assert not difference or any(difference in line for line in differences)
 
 
 def test_added_sources_are_listed_and_compared_where_possible(accepted):
@@ -112,15 +98,6 @@ def test_another_policys_baseline_is_refused(accepted):
     other.write_text((accepted.root / "policy.yaml").read_text().replace("small", "other"))
     assert accepted.run("run", "other.yaml", "--baseline", "baselines/small.json") == 3
     assert "small" in accepted.err
-
-
-@pytest.mark.whole
-def test_diff_shows_what_changed(accepted):
-    accepted.gate(regressed)
-    accepted.run("baseline", "accept", "out", "--reason", "worse", "--output", "new.json")
-    assert accepted.run("baseline", "diff", "baselines/small.json", "new.json") == 0
-    assert "asr/generation" in accepted.out
-    assert "verdicts differ" in accepted.out
 
 
 @pytest.mark.whole

@@ -67,25 +67,6 @@ def model(place, name, *files):
         (folder / file).write_text("{}")
 
 
-def test_a_valid_policy_says_what_its_corpus_holds(place):
-    assert checked(place) == 0
-    assert "corpus 'corpus.jsonl': 4 documents, 4 with a label" in place.out
-
-
-def test_everything_wrong_is_told_at_once_with_its_place(place):
-    model(place, "models/empty")
-    model(place, "models/no-tokenizer", "model.onnx")
-    (place.root / "corpus.jsonl").write_text("")
-    code = checked(
-        place, generator="{model: ./models/empty}", embedder="./models/no-tokenizer",
-        sources="none.jsonl", metric="asr/genaration",
-    )  # fmt: skip
-    assert code == 2
-    for line, said in ((5, "no *.onnx"), (4, "no tokenizer.json"), (4, "corpus.jsonl"),
-                       (8, "none.jsonl"), (13, "unknown metric 'asr/genaration'")):  # fmt: skip
-        assert any(f"p.yaml:{line}:" in one and said in one for one in place.err.splitlines()), said
-
-
 @pytest.mark.parametrize("command", ["check", "run"])
 def test_a_folder_of_models_that_lacks_one_is_no_id_of_the_hub(place, command):
     model(place, "models/my-model", "model.onnx", "tokenizer.json")
@@ -95,20 +76,11 @@ def test_a_folder_of_models_that_lacks_one_is_no_id_of_the_hub(place, command):
     assert "fairgate export" in place.err
 
 
-def test_an_id_of_the_hub_is_not_looked_up(place):
-    assert checked(place, generator="{model: some-org/some-model}") == 0
-
-
-@pytest.mark.parametrize(("rows", "code", "said"), [
-    ([], 2, "corpus.jsonl"),
-    ([{"id": n, "text": f"No. {n}."} for n in range(4)], 0, "4 documents, none with a label"),
-    ([{"id": 1, "text": "Alone."}], 2, "top_k is 2, the corpus holds 1 documents"),
-    ([{"id": 1, "text": "One."}, {"id": 1, "text": "Two."}], 2, "was used on line 1 already"),
-])  # fmt: skip
-def test_the_corpus_is_read(place, rows, code, said):
-    place.write("corpus.jsonl", rows)
-    assert checked(place) == code
-    assert said in place.out + place.err
+@pytest.mark.parametrize("label", [{"label": "toxic"}, {}])
+def test_a_valid_policy_says_what_its_corpus_holds(place, label):
+    place.write("corpus.jsonl", [{"id": n, "text": f"No. {n}."} | label for n in range(4)])
+    assert checked(place) == 0
+    assert f"4 documents, {'4' if label else 'none'} with a label" in place.out
 
 
 def test_check_says_which_questions_a_recording_answers(workspace):
@@ -368,21 +340,6 @@ def test_texts_that_do_not_go_behind_a_speaker_are_named(workspace):
         assert workspace.out.count("1 of 4 texts speak of an identity themselves ('s2'") == spoken
 
 
-def test_an_address_that_no_client_can_ask(workspace):
-    workspace.sources(4)
-    for part in (
-        "url: 'http://127.0.0.1:8000MODEL'",
-        "url: 'http://127.0.0.1:1', revision_url: 'http://x:y'",
-    ):
-        (workspace.root / "p.yaml").write_text(
-            f"version: 1\nname: p\nsystem:\n  http: {{{part}}}\nsuites:\n"
-            "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}\n"
-        )
-        assert workspace.run("check", "p.yaml") == 2
-        assert "p.yaml:4" in workspace.err
-        assert "is no address" in workspace.err
-
-
 TERMS = {
     "de": ("Eine Krankenschwester", "Ein Arzt"), "fr": ("Une infirmière", "Le médecin"),
     "es": ("Una enfermera", "El médico"), "pt": ("Uma enfermeira", "O médico", "Um juiz"),
@@ -417,24 +374,27 @@ def test_terms_and_control_prompts_of_different_languages(workspace, language, c
     assert ("is in another language than `own`" in workspace.err) == differ
 
 
-def test_what_is_expected_of_addresses_and_names_of_variables_is_said(workspace):
-    workspace.sources(4)
-    endpoint = "generator: {{endpoint: {{base_url: 'https://h/v1', model: m, api_key_env: {}}}}}"
-    for part, said in (
-        (
-            endpoint.format("sk-abc123"),
-            "found what is no name, expected the NAME of an environment",
-        ),
-        ("http: {url: '${BOT_URL}'}", "found '${BOT_URL}' (text), expected an address"),
-        ("http: {url: 'localhost:8000'}", "expected an address, `http://HOST:PORT/PATH`"),
-    ):
-        (workspace.root / "p.yaml").write_text(
-            f"version: 1\nname: p\nsystem: {{{part}}}\nsuites:\n"
-            "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}\n"
-        )
-        assert workspace.run("check", "p.yaml") == 2
-        assert said in workspace.err
-        assert "sk-abc123" not in workspace.err
+ADDRESSES = {
+    "http: {url: 'http://127.0.0.1:8000MODEL'}": "is no address",
+    "http: {url: 'http://127.0.0.1:1', revision_url: 'http://x:y'}": "is no address",
+    "http: {url: '${BOT_URL}'}": "found '${BOT_URL}' (text), expected an address",
+    "http: {url: 'localhost:8000'}": "expected an address, `http://HOST:PORT/PATH`",
+    "generator: {endpoint: {base_url: 'https://h/v1', model: m, api_key_env: sk-abc123}}": (
+        "found what is no name, expected the NAME of an environment"
+    ),
+}
+
+
+@pytest.mark.parametrize("system", ADDRESSES)
+def test_what_is_expected_of_addresses_and_names_of_variables_is_said(place, system):
+    (place.root / "p.yaml").write_text(
+        f"version: 1\nname: p\nsystem: {{{system}}}\nsuites:\n"
+        "  - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}\n"
+    )
+    assert place.run("check", "p.yaml") == 2
+    assert ADDRESSES[system] in place.err
+    assert "p.yaml:3" in place.err
+    assert "sk-abc123" not in place.err
 
 
 RULES = ("parity: documents", "asr/retrieval", "rrs/mean", "retrieval/mean-distance")

@@ -67,18 +67,6 @@ def test_the_policy_says_what_the_model_leaves_open(run, tmp_path):
     assert all(name.startswith("mine ") for name in seen)
 
 
-@pytest.mark.walk(1)
-@pytest.mark.parametrize(
-    ("choice", "said"),
-    [("pooling: attention", "pooling"), ("dimensions: 0", "dimensions"), ("prompt: x", "prompt")],
-)
-def test_an_unknown_choice_is_a_policy_error(run, choice, said):
-    code, _, errors = run(f"{{model: minilm, {choice}}}")
-    assert code == ExitCode.USAGE
-    assert said in errors
-    assert "p.yaml:6:" in errors
-
-
 def test_a_run_says_which_prompts_and_which_graph_it_used_and_that_nothing_proves_it(run, tmp_path):
     folder = write_encoder(tmp_path / "mine", files={PROMPTS: None})
     (folder / "onnx").mkdir()

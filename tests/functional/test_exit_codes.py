@@ -59,19 +59,6 @@ def test_report_only_exits_zero_and_still_says_fail(workspace):
     assert workspace.record()["outcome"] == "fail"
 
 
-def test_unknown_metrics_and_wheres_are_found_with_their_place(workspace):
-    workspace.answers("positive")
-    workspace.policy(
-        gates="  - {metric: asr/generatoin, max: 0.1}\n"
-        "  - {metric: asr/generation, where: {category: raze}, max: 0.1}\n"
-    )
-    for command in ("check", "run"):
-        assert workspace.run(command, "policy.yaml") == 2
-        assert "Traceback" not in workspace.err
-        for said in ("policy.yaml:13:6", "asr/generation", "`race`"):
-            assert said in workspace.err
-
-
 @pytest.mark.parametrize(("arguments", "answers", "code", "said"), [
     (("policy.yaml", "--nonsense"), "", 2, "--nonsense"),
     (("missing.yaml",), "", 2, "missing.yaml"),
@@ -143,20 +130,3 @@ def test_the_plan_has_the_documented_keys(workspace):
     assert case["wave"] == 1
     assert case["query"] in case["prompt"]
     assert len(cases) == len(workspace.plan())
-
-
-def test_the_run_record_has_the_documented_fields(workspace):
-    workspace.gate(biased)
-    record = workspace.record()
-    assert record["schema_version"] == 2
-    first = record["measurements"][0]
-    assert set(first) >= {
-        "metric", "suite", "where", "value", "interval", "decided", "violated",
-    }  # fmt: skip
-    whole = next(
-        m for m in record["measurements"]
-        if m["metric"] == "asr/generation" and not m["where"]
-    )  # fmt: skip
-    assert whole["value"] == pytest.approx(2 / 13)
-    assert whole["violated"] == 40
-    assert {row["key"] for row in workspace.rows()} >= {"s0#race/asian", "s0#neutral/reader"}

@@ -85,13 +85,6 @@ def test_the_second_relation_of_a_suite_is_judged_on_its_own_answers(toys):
     assert len(own) == 9
 
 
-def test_baselines_hold_every_kind(toys):
-    toys.respond(lambda _: "positive yes")
-    assert toys.gate() == 0
-    toys.accept()
-    assert toys.gate() == 0, toys.err
-
-
 def test_a_column_of_pools_holds_floats_and_reasons_in_table_and_baseline(toys):
     toys.respond(lambda row: {"s1#toy/shout/loud": "", "s2#toy/shout/loud": "positive yes ok"}.get(
         row["key"], "positive yes"))  # fmt: skip

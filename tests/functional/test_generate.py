@@ -33,6 +33,7 @@ def test_a_generated_file_is_valid_and_says_where_it_is_from(workspace, generato
     assert workspace.run("check", "cases.jsonl") == 0
     assert "valid file of 60 generated cases" in workspace.out
     assert "2-way coverage: " in workspace.out
+    assert "English" not in workspace.out
     before = (workspace.root / "cases.jsonl").read_bytes()
     assert made(workspace, generator, limit=60, options=("--seed", "5", "--force")) == 0
     assert (workspace.root / "cases.jsonl").read_bytes() == before
@@ -85,15 +86,6 @@ def test_broken_templates_are_refused_with_their_place(workspace, more, second, 
     assert not (workspace.root / "c.jsonl").exists()
 
 
-def test_a_catalogue_with_one_value_is_refused(workspace):
-    (workspace.root / "size.yaml").write_text(
-        "id: s\nvalues:\n  - {value: tall, adjective: tall}\n"
-    )
-    command = ("generate", "genfair", "--attributes", "size.yaml", "--out", "c.jsonl")
-    assert workspace.run(*command) == 2
-    assert "size.yaml:2:" in workspace.err
-
-
 def test_an_attribute_of_ones_own_takes_part(workspace):
     (workspace.root / "size.yaml").write_text(
         "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: short, adjective: short}\n"
@@ -116,13 +108,6 @@ def test_cases_in_another_language_are_valid_and_told(workspace):
     workspace.write("c.jsonl", [header, row])
     assert workspace.run("check", "c.jsonl") == 0, workspace.err
     assert "1 of them do not read as English" in workspace.out
-
-
-@pytest.mark.parametrize("generator", list(GENERATORS))
-def test_all_generated_cases_read_as_english(workspace, generator):
-    assert made(workspace, generator, limit=400, out="c.jsonl") == 0
-    assert workspace.run("check", "c.jsonl") == 0
-    assert "English" not in workspace.out
 
 
 @pytest.mark.parametrize(("change", "message"), [

@@ -108,13 +108,6 @@ def test_fdr_is_of_all_planned_pairs_and_asr_of_the_decided(gate, silent):
 
 
 @pytest.mark.whole
-def test_fdr_of_nothing_decided_is_no_value(gate):
-    code, record, said = gate(lambda row: "", gates="  - {metric: fdr, max: 0.05}\n")
-    assert code == 5, said
-    assert next(m["value"] for m in record["measurements"] if m["metric"] == "fdr") is None
-
-
-@pytest.mark.whole
 def test_one_answer_to_everybody_is_no_difference_whichever_oracles_read_it(gate):
     """The documented recipe: two of the eight relations compare the sentiment too."""
     rules = "  - {metric: fdr, max: 0.5}\n  - {metric: asr/generation, max: 0.5}\n"
@@ -154,38 +147,6 @@ def by_hand(answers):
         alone = [answers[f"{source}#intersectional/pairs/{part}"] for part in (first, second)]
         pairs.append(both != own and all(answer == own for answer in alone))
     return sum(pairs) / len(pairs)
-
-
-@pytest.mark.whole
-def test_hidden_bias_of_each_category_is_asked_of_combinations_alone(gate):
-    gates = "  - {metric: intersectional/hidden, max: 0.9}\n"
-    code, record, said = gate(by_source, relations="intersectional/pairs, genfair/*", gates=gates)
-    rules = [rule for rule in record["rules"] if rule["metric"] == "intersectional/hidden"]
-    assert code == 0, said
-    assert rules
-    assert all(rule["value"] is not None for rule in rules)
-
-
-@pytest.mark.whole
-def test_labels_do_as_well_as_tones(gate):
-    gates = "  - {metric: fdr, max: 0.05}\n"
-    fair = lambda row: "positive" if by_source(row).startswith("What") else "negative"  # noqa: E731
-    assert gate(fair, gates=gates, task="sentiment")[0] == 0
-    biased = lambda row: "mixed" if says(row["query"], "doctor", "teacher") else fair(row)  # noqa: E731
-    code, record, _ = gate(biased, gates=gates, task="sentiment")
-    assert code == 1
-    assert record["rules"][0]["value"] > 0.05
-
-
-@pytest.mark.whole
-def test_sources_without_attributes_give_no_verdict(gate):
-    rows = [{"id": f"s{n}", "text": f"Text {n}."} for n in range(5)]
-    code, _, said = gate(by_source, gates="  - {metric: fdr, max: 0.1}\n")
-    (gate.root / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    code, out, err = gate.run("run", "p.yaml", "--out", "out2", "--baseline", "none")
-    assert code != 0, said
-    assert code == 5, out + err
-    assert "does not say which attributes it states" in " ".join((out + err).split())
 
 
 @pytest.mark.whole

@@ -101,12 +101,6 @@ def test_init_for_a_system_of_your_own_has_a_verdict_at_once(workspace, system, 
     assert {"answers", "documents"} <= {scan["outcome"] for scan in record["parity"]}
 
 
-def test_init_for_a_model_at_an_endpoint(workspace):
-    assert workspace.run("init", "--yes", "--system", "endpoint") == 0
-    assert workspace.run("check", FILES[3]) == 0, workspace.err
-    assert not (workspace.root / "rag_app.py").exists()
-
-
 def test_workflows_of_two_policies_do_not_stop_each_other(workspace):
     """Groups span the whole repository, and required checks are known by their name alone."""
     found = []

@@ -22,13 +22,6 @@ def test_catalogues_as_json(workspace, command, catalogues):
     assert "::" not in workspace.out
 
 
-def test_power_as_json(workspace):
-    assert workspace.run("power", "policy.yaml", "--format", "json") == 0
-    (row, *_) = json.loads(workspace.out)["result"]
-    assert (row["outcome"], row["designs"][0]["sources"]) == ("answers", 20)
-    assert row["noise"]["origin"] == "assumed"
-
-
 @pytest.mark.walk(1)
 @pytest.mark.parametrize("redact", ["excerpt", "hash"])
 def test_a_pair_as_json_says_what_the_text_says(workspace, redact):

@@ -55,10 +55,6 @@ def told(said):
     return " ".join(said.split())
 
 
-def always_biased(prompt):
-    return verdict(shown(prompt)[1], "BIASED", "low")
-
-
 def test_a_measured_judge_fails_a_system_that_turns_people_away_and_passes_a_fair_one(proven):
     code, record, said = proven.run(helpful)
     assert code == 0, said
@@ -261,23 +257,6 @@ def test_a_judge_without_a_record_reports_and_decides_nothing(gate):
         assert "fail no build" in told((gate.root / "out" / "report.md").read_text())
 
 
-YES_NO = {"id": "q", "sources": "meta-fair", "relations": ["meta-fair/mr12-yes-no"], "limit": 20}
-
-
-def both(judged):
-    return lambda row: judged(row) if row["suite"] == "s" else yes_or_no(row)
-
-
-@pytest.mark.parametrize("judge", [turned_away, lambda prompt: "I cannot say."])
-def test_other_rules_decide_beside_a_judge_without_a_record(gate, judge):
-    gate.policy(suites=[*SMALL, YES_NO], judge={"record": None})
-    code, _, said = gate.run(both(turns_away), judge)
-    assert code == 0, said
-    assert "fail no build" in told(said)
-    code, _, said = gate.run(lambda row: "Yes" if "#" in row["key"] else "No", judge)
-    assert code == 1, said
-
-
 def test_one_suite_of_both_sorts_counts_the_pairs_that_need_no_judge(gate):
     relations = ["meta-fair/mr1-single-attribute", "meta-fair/mr12-yes-no"]
     suite = {"id": "s", "sources": "meta-fair", "relations": relations, "limit": 20}
@@ -327,19 +306,6 @@ def with_generator(proven, **changes):
     for name, value in changes.items():
         generator[name] = {**generator[name], **value} if isinstance(value, dict) else value
     (proven.root / "p.yaml").write_text(json.dumps(policy))
-
-
-def test_another_prompt_of_the_judge_needs_another_record(proven):
-    with_generator(proven, system="Be lenient.")
-    assert proven.run(turns_away)[0] == 5
-
-
-def test_a_judge_that_always_says_biased_never_fails_a_build(gate):
-    assert gate.record(always_biased)["kappa"]["value"] == 0.0
-    gate.policy(suites=SMALL)
-    code, _, said = gate.run(helpful, always_biased)
-    assert code == 5
-    assert "kappa 0 in its record, below the floor" in told(said)
 
 
 def saying(called):
@@ -587,17 +553,6 @@ def test_check_says_whether_the_judge_counts_or_is_missing(proven):
     code, said = proven.call("check", "p.yaml")
     assert code == 2
     assert "name them with `judge` at the top of the policy" in told(said)
-
-
-def test_check_finds_a_judge_whose_model_is_not_there(gate):
-    (gate.root / "own-judge").mkdir()
-    judges = [{"model": "demo-slm"}, {"model": "./own-judge"}]
-    gate.policy(suites=SMALL, judge={"record": None, "generators": judges})
-    code, said = gate.call("check", "p.yaml")
-    assert code == 2
-    column = (gate.root / "p.yaml").read_text().index('"model": "./own-judge"') + 1
-    assert f"p.yaml:1:{column}: model folder" in said
-    assert "Make one with `fairgate export MODEL`" in said
 
 
 @pytest.mark.walk(2)

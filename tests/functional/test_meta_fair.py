@@ -115,22 +115,6 @@ ANSWERS = {
 """For each relation an answer by the number of the source, and one that violates it."""
 
 
-@pytest.mark.walk(2)
-@pytest.mark.parametrize("relation", WRITTEN)
-def test_a_system_that_violates_it_for_one_dimension_fails_there(gate, relation):
-    keeps, violates = ANSWERS[relation]
-    gate.policy(relations=relation)
-    code, out, err = gate.judged(lambda r: (violates if "/religion/" in r["key"] else keeps)(r))
-    assert code == 1, out + err
-    values = {
-        one["where"].get("category"): one["value"]
-        for one in gate.record()["measurements"]
-        if one["metric"] == "asr/generation" and len(one["where"]) < 2
-    }
-    assert values["religion"] == 1.0
-    assert values["gender"] == 0.0
-
-
 def swapped(row):
     """Return the row's items turned by their source; a follow-up swaps the first two."""
     items = [line.partition(". ")[2] for line in ranked(row, 1).splitlines()]
@@ -250,14 +234,6 @@ def test_repeats_whose_responses_differ_are_decided_by_the_follow_up(gate, relat
     code, out, err = gate.judged(lambda r: f"1. Begin, {r['key']}" if r["wave"] == 1 else said)
     assert code == (1 if value else 0), out + err
     assert overall(gate.record()) == [(value, 10, 0)]
-
-
-def test_repeats_that_call_a_response_suitable_once_are_not_decided(gate):
-    gate.policy(relations=INVERTED[0], more=", repeats: 2, limit: 10")
-    code, out, err = gate.judged(
-        lambda row: "1. Begin" if row["wave"] == 1 else "Yes" if "@repeat" in row["key"] else "No"
-    )
-    assert code == 5, out + err
 
 
 def write_pairs(root, rows):

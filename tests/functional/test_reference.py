@@ -42,13 +42,6 @@ def test_what_moved_for_some_is_a_finding_about_them(workspace):
     assert [(node["level"], node["estimate"]) for node in found["named"]] == [("category", 0.1)]
 
 
-def test_a_run_judged_again_is_the_same(workspace):
-    with_reference(workspace)
-    workspace.gate(black_turned)
-    assert workspace.run("rescore", "out") == 1
-    assert workspace.record("out/rescored") == workspace.record()
-
-
 def test_what_the_reference_is_asked_is_no_question_of_the_system(workspace):
     with_reference(workspace)
     workspace.gate("positive")
@@ -171,14 +164,6 @@ def test_documents_that_the_candidate_does_not_find_are_counted(workspace):
     assert workspace.gate("positive", found("a", "b", "x", "y")) == 1
     (rule,) = (r for r in workspace.record()["rules"] if r["metric"] == "shift/documents")
     assert rule["value"] == 0.5
-
-
-def test_the_record_names_the_reference(workspace):
-    with_reference(workspace)
-    workspace.gate(black_turned)
-    under_test = workspace.record()["provenance"]["under_test"]
-    assert set(under_test) == {"recorded", "reference: recorded"}
-    assert json.dumps(under_test)
 
 
 def test_the_title_says_for_whom_answers_moved(workspace):

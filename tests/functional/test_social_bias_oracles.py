@@ -4,7 +4,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from fakes.following import following
 from fakes.question_items import ORACLES, answered, core, planned, saying, table_of, value
 
 from fairgate.domain.cases import Alignment
@@ -140,37 +139,6 @@ def test_an_upper_bound_on_diff_bias_holds_on_both_sides_of_zero(workspace):
     recorded(workspace, text_of("counter"), settings="[none]", gates=gates)
     assert workspace.run("run", "policy.yaml", "--out", "out") == 1
     assert workspace.record()["rules"][0]["value"] == -1.0
-
-
-@pytest.mark.whole
-def test_both_kinds_of_suites_stand_in_one_policy(workspace):
-    (workspace.root / "policy.yaml").write_text(
-        "version: 1\nname: both\nsystem: {recorded: answers.jsonl}\nsuites:\n"
-        "  - {id: sentiment, task: sentiment, sources: sources.jsonl, perturbations: [gender]}\n"
-        "  - {id: bbq, kind: bbq, items: demo-bbq, collections: [demo-stances], limit: 24,"
-        " settings: [none, stereo]}\n"
-        "gates:\n  - {metric: asr/generation, max: 0.1, regression: 0.05}\n"
-        "  - {metric: diff-bias/ambiguous, where: {setting: none}, max_abs: 0.1, regression: 0.05}\n"
-    )
-    items = {item.key: item for item in loaded("embedded").items}
-
-    def answer(row):
-        item = items.get(row["key"].partition("@")[0])
-        return following(row["key"], "positive") if item is None else item.options[item.correct]
-
-    workspace.respond(answer)
-    assert workspace.gate() == 0, workspace.out
-    workspace.accept()
-    assert workspace.run("baseline", "verify", "baselines/both.json") == 0, workspace.err
-    assert workspace.gate(out="again") == 0, workspace.out
-    assert workspace.run("rescore", "out", "--out", "rescored") == 0, workspace.out
-    assert {(r["metric"], r["outcome"]) for r in workspace.record("again")["rules"]} == {
-        ("asr/generation", "pass"),
-        ("diff-bias/ambiguous", "pass"),
-    }
-    report = (workspace.root / "again" / "report.md").read_text()
-    assert "## Social bias" in report
-    assert "cases decided" in report
 
 
 @pytest.mark.whole
