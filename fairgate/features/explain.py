@@ -124,20 +124,21 @@ def aligned(
         ).reshape(len(row), len(other))
         places = [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
 
-    def shown(document: Document) -> dict[str, Any]:
-        text = None if document.text is None else redacted(document.text, redact)
-        return {"id": document.id, "label": document.label, "text": text}
-
     return [
         {
             "source_rank": i + 1,
-            "source": shown(left[i]),
+            "source": _document(left[i], redact),
             "follow_up_rank": j + 1,
-            "follow_up": shown(right[j]),
+            "follow_up": _document(right[j], redact),
             "distance": None if costs is None else float(costs[i, j]),
         }
         for i, j in places
     ]
+
+
+def _document(document: Document, redact: Redaction) -> Record:
+    text = None if document.text is None else redacted(document.text, redact)
+    return {"id": document.id, "label": document.label, "text": text}
 
 
 def explain_case(
@@ -179,11 +180,7 @@ def explain_case(
         }
 
     controls = [
-        answer(other.unit.asks[FOLLOW_UP], _who(other.unit))
-        for other in run.result.assessed
-        if (other.unit.suite, other.unit.is_control) == (unit.suite, True)
-        and other.unit.asks[SOURCE] == unit.asks[SOURCE]
-        and other.unit.dimensions["relation"] == unit.dimensions["relation"]
+        answer(other.unit.asks[FOLLOW_UP], _who(other.unit)) for other in _controls(run, unit)
     ]
     wanted = (
         (crossed_key(source.key, follow_up.key), "source's text, follow-up's documents"),
@@ -337,15 +334,7 @@ def _documents_beside(run: GateRun, item: Assessed, redact: Redaction) -> dict[s
     )
 
     def listed(first: Mapping[str | None, Document], than: Mapping[str | None, Document]) -> Any:
-        return [
-            {
-                "id": document.id,
-                "label": document.label,
-                "text": None if document.text is None else redacted(document.text, redact),
-            }
-            for name, document in first.items()
-            if name not in than
-        ]
+        return [_document(each, redact) for name, each in first.items() if name not in than]
 
     return {"came": listed(own, other), "went": listed(other, own)}
 
@@ -364,18 +353,7 @@ def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Recor
     """Return how the pair's answer is read, then those to its source's control prompts."""
     unit = item.unit
     thinking = run.gate_input.suites[unit.suite].thinking
-    pool = [
-        item,
-        *(
-            other
-            for other in run.result.assessed
-            if other.unit.is_control
-            and other is not item
-            and other.unit.suite == unit.suite
-            and other.unit.asks[SOURCE] == unit.asks[SOURCE]
-            and other.unit.dimensions.get("relation") == unit.dimensions.get("relation")
-        ),
-    ]
+    pool = [item, *(other for other in _controls(run, unit) if other is not item)]
     records: list[Record] = []
     for pair in pool:
         execution = run.executions.get((unit.suite, pair.unit.asks[FOLLOW_UP]))
@@ -423,6 +401,16 @@ def _sentence_lines(pool: Sequence[Record]) -> Iterator[str]:
         if record["strangest"] and "strange" in readings:
             yield f"      strangest: {plain(record['strangest'])}"
         yield f"      {plain(record['response'])}"
+
+
+def _controls(run: GateRun, unit: Unit) -> list[Assessed]:
+    """Return the control prompts of a pair's source, as its relation asks them."""
+
+    def asked(unit: Unit) -> tuple[str, str | None, str | None]:
+        return unit.suite, unit.asks.get(SOURCE), unit.dimensions.get("relation")
+
+    controls = (item for item in run.result.assessed if item.unit.is_control)
+    return [item for item in controls if asked(item.unit) == asked(unit)]
 
 
 def _pairs(run: GateRun, suite: str | None) -> list[Assessed]:

@@ -75,7 +75,6 @@ class OutcomePower:
 
 @click.command(short_help="Show what the suite can detect, and how many sources would do.")
 @click.argument("policy", type=shared.POLICY_FILE)
-@click.option("--baseline", help="Baseline file; default: baselines/<policy name>.json, if any.")
 @click.option("--run", type=shared.EXISTING_FOLDER, help="A finished run that shows the noise.")
 @shared.json_option
 @shared.runtime_options
@@ -83,13 +82,13 @@ def power(policy: Path, **options: Any) -> int:
     """Show which differences POLICY can see for one identity, a category and everybody.
 
     For each outcome and number of sources: what parity names 8 times of 10. The noise is that of
-    --run, else of the baseline, else an assumed one.
+    --run, else of the baseline (baselines/<policy name>.json), else an assumed one.
     """
     if options["run"] is None:
         shared.refuse_machine_options("--run RUN, whose documents are embedded again")
     runtime = shared.runtime_of(options)
     loaded = load_policy(policy, runtime)
-    baseline = locate_references(loaded, policy, options["baseline"]).baseline
+    baseline = locate_references(loaded, policy, None).baseline
     tables: Mapping[str, Table] = {}
     origin = "assumed"
     if baseline is not None:

@@ -40,8 +40,6 @@ MOST_SENTENCES = 30
 """On what a policy does not see, that are kept."""
 _MOST_BYTES = 1 << 16
 _MOST_CHARACTERS = 1000
-_GREEN, _YELLOW = 0.9, 0.5
-"""Kill scores from which a badge has the colour."""
 
 
 def path_in_repository(policy: str, name: str, reference: Reference) -> str:
@@ -166,14 +164,6 @@ def _is_sound(score: KeptKillScore) -> bool:
             for sentence in score.not_seen
         )
     )
-
-
-def kill_score_badge(score: KeptKillScore) -> str:
-    """Return the score for a badge, in the form that shields.io's endpoint badges read."""
-    share = score.share
-    colour = "brightgreen" if share >= _GREEN else "yellow" if share >= _YELLOW else "red"
-    badge = {"schemaVersion": 1, "label": "kill score", "message": f"{score.percent} %"}
-    return json.dumps(badge | {"color": colour}) + "\n"
 
 
 def _kill_score(loaded: LoadedPolicy, policy: Path) -> tuple[KeptKillScore | None, list[str]]:

@@ -166,8 +166,6 @@ def test_a_prompt_is_blamed_and_no_document(scripted):
     assert (rule["who"], rule["base"], rule["head"]) == (["woman"], 0.0, 1.0)
     shares = {move["factor"]: move["share"] for move in rule["moves"]}
     assert shares == {"prompt": 1.0, "corpus": 0.0}
-    low, high = rule["moves"][0]["interval"] or (0, 1)
-    assert low <= rule["moves"][0]["change"] <= high
 
 
 @pytest.mark.whole
@@ -273,14 +271,8 @@ def test_what_cannot_be_crossed_is_refused_before_anything_is_asked(scripted):
     assert "the system of BASE cannot be rebuilt: it is recorded" in scripted.err
 
 
-@pytest.mark.whole
-def test_paths_stay_inside_where_asked(scripted, tmp_path):
-    (tmp_path / "outside.jsonl").write_text(lines(documents(poisoned=["x"])))
-    base = scripted.side("base")
-    head = scripted.side("head", retriever="{corpus: ../outside.jsonl, top_k: 3}")
-    assert scripted.blame(base, head, "--confined") == 2
-    assert "leads out of" in scripted.err
-    assert scripted.blame(base, head) == 0
+def test_a_policy_lies_inside_both_sides(scripted):
+    base, head = scripted.side("base"), scripted.side("head")
     for policy in ("../base/policy.yaml", str(base / "policy.yaml")):
         assert scripted.blame(base, head, policy=policy) == 2
         assert "leads out of BASE and HEAD" in scripted.err

@@ -362,9 +362,6 @@ def test_check_says_how_many_attributes_the_pairs_name(gate):
     assert code == 0
     assert "50 written pairs of 1 relations name" in out
     assert "attributes of 5 dimensions" in out
-    code, out, _ = gate("relations", "attributes")
-    assert code == 0
-    assert "gender (17)" in out
 
 
 def test_unreadable_answers_without_labels_are_told_with_what_was_asked(gate):

@@ -40,7 +40,7 @@ def mutated(workspace):
     def score(kinds):
         arguments = ("--seeds", "2", "--at", "0.5", "--kinds", kinds, "--format", "json")
         assert workspace.run("mutate", "policy.yaml", "out", "--baseline", "none", *arguments) == 0
-        return json.loads(workspace.out)
+        return json.loads(workspace.out)["result"]
 
     return score
 

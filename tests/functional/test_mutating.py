@@ -36,7 +36,7 @@ def ran(once):
 def score_of(workspace, *options):
     code = workspace.run("mutate", "policy.yaml", "out", *QUICK, "--format", "json", *options)
     assert code == 0, workspace.err
-    return json.loads(workspace.out)
+    return json.loads(workspace.out)["result"]
 
 
 def files_of(folder):
@@ -95,8 +95,6 @@ def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
     assert "False kills: 0 of 2 control variants, which are about no identity," in workspace.out
     assert "This policy does not see other answers for gender/man" in workspace.out
     assert "suite sentiment, documents: the run does not say" in workspace.out
-    assert workspace.run("mutate", "policy.yaml", "out", *options, "--format", "md") == 0
-    assert "| mutant | target | caught from | seeds | 95 % interval | by |" in workspace.out
 
 
 def test_a_run_that_does_not_pass_is_no_start(workspace):
@@ -175,10 +173,10 @@ def kept(workspace):
 
 
 @pytest.mark.whole
-def test_a_kept_score_is_shown_by_later_runs_and_on_a_badge(ran):
+def test_a_kept_score_is_shown_by_later_runs(ran):
     workspace = ran()
     assert workspace.record()["kill_score"] is None
-    score = score_of(workspace, "--kinds", "refusals", "--save", "--badge", "badge.json")
+    score = score_of(workspace, "--kinds", "refusals", "--save")
     first = kept(workspace).read_bytes()
     assert workspace.gate(out="later") == 0
     shown = workspace.record("later")["kill_score"]
@@ -192,9 +190,6 @@ def test_a_kept_score_is_shown_by_later_runs_and_on_a_badge(ran):
     assert f"it caught {shown['caught']} of {shown['mutants']} biased or worse variants" in report
     assert shown["not_seen"] == score["not_seen"]
     assert not score["not_seen"] or score["not_seen"][0] in report.replace("\\", "")
-    badge = json.loads((workspace.root / "badge.json").read_text())
-    assert badge["schemaVersion"] == 1
-    assert badge["message"] == f"{int(100 * shown['share'])} %"
     # The same score is the same file.
     score_of(workspace, "--kinds", "refusals", "--save")
     assert kept(workspace).read_bytes() == first

@@ -25,7 +25,7 @@ TWO_FOLDERS = {"blame"}
 """They read two folders, so that no root could be named for both."""
 WITHOUT = {
     "baseline diff", "baseline verify", "init", "metrics list",
-    "record", "relations attributes", "relations explain", "relations list",
+    "record", "relations explain", "relations list",
 }  # fmt: skip
 OF_THE_ACTION = {"github run", "github merge", "github comment", "github accept"}
 """Their options are the action's inputs."""

@@ -31,7 +31,7 @@ WITH_POLICY = {
         "--save",
     ],
     "plan": ["plan", "policy.yaml", "--after", RUN],
-    "power": ["power", "policy.yaml", "--run", RUN, "--baseline", "base.json"],
+    "power": ["power", "policy.yaml", "--run", RUN],
     "record": ["record", RUN, "--policy", "policy.yaml", "--out", "record.json"],
     "blame": ["blame", "before", "after", "--policy", "policy.yaml", "--run", RUN, "--quiet"],
 }

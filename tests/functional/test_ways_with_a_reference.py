@@ -131,7 +131,7 @@ def test_mutants_of_the_system_are_caught_by_rules_about_the_reference(workspace
     assert workspace.run("run", "policy.yaml", "--out", "out") == 0
     quick = ("--seeds", "2", "--at", "0.5", "--quiet", "--format", "json")
     assert workspace.run("mutate", "policy.yaml", "out", *quick) == 0, workspace.err
-    score = json.loads(workspace.out)
+    score = json.loads(workspace.out)["result"]
     killed = {
         item["mutant"]["where"].get("term")
         for item in score["found"]

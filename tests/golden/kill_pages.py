@@ -119,7 +119,7 @@ def policy_hash(name: str) -> str:
 
 def main(paths: Sequence[str]) -> None:
     """Keep the results of the files, ordered by policy."""
-    data = [kept(json.loads(Path(path).read_text(encoding="utf-8"))) for path in paths]
+    data = [kept(json.loads(Path(path).read_text(encoding="utf-8"))["result"]) for path in paths]
     data = [{**one, "sha256": policy_hash(one["policy"])} for one in data]
     data.sort(key=lambda one: one["policy"])
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -26,7 +26,7 @@ from fairgate.features.blame.factors import (
 from fairgate.features.blame.mixed_corpus import ChangedDocument
 from fairgate.io.git import writable
 from fairgate.reports.escaping import plain, short_name
-from fairgate.reports.figures import count, points, signed, signed_interval, value
+from fairgate.reports.figures import count, points, signed, value
 from fairgate.terminal import options as shared
 from fairgate.terminal.document import echo_json
 from fairgate.terminal.output import progress_for, say
@@ -136,10 +136,9 @@ def _rule_lines(rule: ExplainedRule) -> Iterator[str]:
         f"HEAD ({count(rule.cases, 'case')}{others})"
     )
     for move in rule.moves:
-        interval = signed_interval(move.interval, metric) if move.interval else move.note
         yield (
             f"    {move.factor.value:<9} {signed(move.change, metric):>7}{points(metric)} "
-            f"{_share(move):>6}   {interval}"
+            f"{_share(move):>6}"
         )
     if rule.residual:
         yield (
@@ -206,10 +205,6 @@ def blame_record(blamed: Blame) -> dict[str, Any]:
     type=shared.EXISTING_FOLDER,
     help="Folder of HEAD's run, for blame.json beside its reports.",
 )
-@click.option(
-    "--confined", is_flag=True,
-    help="Refuse paths that lead out of BASE and HEAD.",
-)  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @shared.json_option
 @shared.cache_option
@@ -225,7 +220,7 @@ def blame(base: str, head: str, **options: Any) -> int:
     from fairgate.features.blame.versions import blaming, write_blame
     from fairgate.gate.run_folder import check_run
 
-    runtime = shared.runtime_of(options, confined=options["confined"])
+    runtime = shared.runtime_of(options)
     progress = progress_for(quiet=options["quiet"])
     if options["run"] is not None:
         check_run(writable(options["run"], "--run"))

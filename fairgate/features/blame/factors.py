@@ -41,17 +41,9 @@ from fairgate.gate.parity import Prompts
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
 from fairgate.metrics.parity import OUTCOMES
-from fairgate.policy.schema import GatePolicy, ParityPolicy, Policy
+from fairgate.policy.schema import GatePolicy, ParityPolicy
 from fairgate.reports.figures import is_rate, metric_in
-from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
-from fairgate.stats.interval import Interval, IntervalOrReason, NoInterval
-from fairgate.stats.observations import (
-    ClusterTotals,
-    Observations,
-    cluster_totals,
-    estimate,
-    select,
-)
+from fairgate.stats.observations import Observations, estimate, select
 
 if TYPE_CHECKING:
     from fairgate.features.blame.sides import LocalSides
@@ -59,7 +51,6 @@ if TYPE_CHECKING:
 MOST_CROSSED = 3
 """Up to so many factors, all combinations are run."""
 _DECIMALS = 6
-_NO_MOVE = "it moved no source"
 F = TypeVar("F")
 Weights = dict[frozenset[F], float]
 """What each combination's value is multiplied by; the sum is linear in the values."""
@@ -98,9 +89,6 @@ class Move:
     """Shapley value, in the metric's unit; all factors' add up to the whole change."""
     share: float | None
     """Of the whole change; None where that is 0."""
-    interval: tuple[float, float] | None
-    note: str = ""
-    """Why there is no interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,12 +271,10 @@ def blame(gate_input: GateInput, sides: LocalSides, progress: Progress = SILENT)
     return replace(blamed, asked=sides.limit.asked - started)
 
 
-def _divided(
-    rule: RuleResult, factors: Sequence[Factor], runs: Runs, policy: Policy
-) -> ExplainedRule:
+def _divided(rule: RuleResult, factors: Sequence[Factor], runs: Runs) -> ExplainedRule:
     """Divide the rule's change among the factors, on the cases decided in all combinations.
 
-    The moves add up to the whole change. Intervals resample whole sources.
+    The moves add up to the whole change.
     """
     weights = shapley_weights(factors)
     everything = frozenset(factors)
@@ -297,14 +283,6 @@ def _divided(
     decided = np.logical_and.reduce([seen.decided for seen in observed.values()])
     observed = {new: select(seen, decided) for new, seen in observed.items()}
     values = {new: estimate(seen) for new, seen in observed.items()}
-    totals = {new: cluster_totals(seen) for new, seen in observed.items()}
-    slices = [_joined(weights[factor], totals) for factor in factors]
-    settings = BootstrapSettings(confidence=policy.confidence)
-    drawn = bootstrap_many(slices, settings, seed=policy.seed)
-    intervals = [
-        interval if contributions.informative else NoInterval(reason=_NO_MOVE)
-        for contributions, interval in zip(slices, drawn, strict=True)
-    ]
     cases = len(observed[everything].keys)
     is_known = all(math.isfinite(value) for value in values.values())
     whole = values[everything] - values[frozenset()]
@@ -320,8 +298,8 @@ def _divided(
         left_out=planned - cases,
         residual=_rounded(_weighed(residual_weights(factors), values)) if is_known else 0.0,
         moves=[
-            _move(factor, _weighed(weights[factor], values), whole, interval)
-            for factor, interval in zip(factors, intervals, strict=True)
+            _move(factor, _weighed(weights[factor], values), whole)
+            for factor in factors
             if is_known
         ],
     )
@@ -351,31 +329,13 @@ def _observed(rule: RuleResult, run: GateRun) -> Observations:
     )
 
 
-def _move(factor: Factor, change: float, whole: float, interval: IntervalOrReason) -> Move:
+def _move(factor: Factor, change: float, whole: float) -> Move:
     share = _rounded(change / whole) if abs(whole) > 10**-_DECIMALS else None
-    move = Move(factor=factor, change=_rounded(change), share=share, interval=None)
-    if isinstance(interval, Interval):
-        return replace(move, interval=(_rounded(interval.low), _rounded(interval.high)))
-    return replace(move, note=interval.reason)
+    return Move(factor=factor, change=_rounded(change), share=share)
 
 
 def _weighed(weights: Weights[Factor], values: Mapping[FactorSet, float]) -> float:
     return sum(weight * values[new] for new, weight in weights.items())
-
-
-def _joined(weights: Weights[Factor], totals: Mapping[FactorSet, ClusterTotals]) -> ClusterTotals:
-    """Return a weighted sum of contrasts as one contrast, each combination's arms its own."""
-    parts = [(totals[new], weight) for new, weight in weights.items() if weight]
-    joined = ClusterTotals(
-        sums=np.concatenate([part.sums for part, _ in parts], axis=1),
-        counts=np.concatenate([part.counts for part, _ in parts], axis=1),
-        weights=np.concatenate([part.weights * weight for part, weight in parts]),
-        informative=0,
-    )
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = joined.weights / joined.counts.sum(axis=0)
-        moved = np.abs((joined.sums * scale).sum(axis=1)) > 1e-12
-    return replace(joined, informative=int(np.count_nonzero(moved)))
 
 
 def _rounded(value: float) -> float:
@@ -421,7 +381,7 @@ def _stages(blamed: Blame, runner: _Runner) -> Iterator[Blame]:
         blamed,
         known=Known.EXPLAINED,
         combinations=len(runs),
-        rules=[_divided(rule, factors, runs, runner.gate_input.policy) for rule in red],
+        rules=[_divided(rule, factors, runs) for rule in red],
         restoring=restoring,
     )
     yield blamed

@@ -29,10 +29,6 @@ def judge() -> None:
     "--repeats", type=click.IntRange(1, 20), default=1, show_default=True,
     help="Ask so often; from 2 on, stability and entropy are told.",
 )  # fmt: skip
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), default=42, show_default=True,
-    help="Seed of the intervals' bootstrap.",
-)  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @runtime_options
 def evaluate(judge_file: Path, labelled: Path, out: Path | None, **options: Any) -> int:
@@ -48,7 +44,7 @@ def evaluate(judge_file: Path, labelled: Path, out: Path | None, **options: Any)
 
     record = evaluate_judge(
         judge_file, labelled, runtime_of(options), progress_for(quiet=options["quiet"]),
-        repeats=options["repeats"], seed=options["seed"],
+        repeats=options["repeats"],
     )  # fmt: skip
     if out is not None:
         write_text(out, json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) + "\n")

@@ -50,7 +50,8 @@ _OF_SOURCE = ("prompt", "response")
 """Columns of which a follow-up that is judged alone has none."""
 _EMBEDS = ": the question that embeds the response stands in 'follow_up'"
 _LABELS = {"biased": True, "unbiased": False, "true": True, "false": False, "1": True, "0": False}
-_RESAMPLES = 2000
+_RESAMPLES, _SEED = 2000, 42
+"""Of the intervals' bootstrap."""
 
 
 def summary_lines(record: Mapping[str, Any]) -> Iterator[str]:
@@ -164,7 +165,7 @@ def _kind(value: object, location: str) -> PromptKind:
 
 
 def evaluate_judge(
-    path: Path, labelled: Path, runtime: Runtime, progress: Progress, *, repeats: int, seed: int
+    path: Path, labelled: Path, runtime: Runtime, progress: Progress, *, repeats: int
 ) -> dict[str, object]:
     """Ask a judge about labelled pairs, and return its record: plain data, the same every time.
 
@@ -179,7 +180,7 @@ def evaluate_judge(
     def measured(kind: PromptKind) -> dict[str, object]:
         ballots = judge_all(pairs[kind].texts, opened, repeats, progress, INSTRUCTIONS[kind])
         votes = {key: [vote(ballot) for ballot in rows] for key, rows in ballots.items()}
-        return _measured(pairs[kind], votes, seed, path, repeats=repeats)
+        return _measured(pairs[kind], votes, path, repeats=repeats)
 
     by_kind = {kind: measured(kind) for kind in INSTRUCTIONS if kind in pairs}
     return {
@@ -192,14 +193,13 @@ def evaluate_judge(
         "labelled": file_sha256(str(labelled)),
         "repeats": repeats,
         "confidence": CONFIDENCE,
-        "seed": seed,
         **by_kind.pop(PromptKind.GENERAL, {"pairs": 0, "decided": 0}),
         **{kind.value: figures_of_kind for kind, figures_of_kind in by_kind.items()},
     }
 
 
 def _measured(
-    labelled: Labelled, judged: Mapping[str, Sequence[Vote]], seed: int, path: Path, *, repeats: int
+    labelled: Labelled, judged: Mapping[str, Sequence[Vote]], path: Path, *, repeats: int
 ) -> dict[str, object]:
     """Return the figures of one kind of prompt."""
     texts, biased = labelled
@@ -217,7 +217,7 @@ def _measured(
     true = np.asarray([biased[key] for key in decided], dtype=bool)
     scores = np.asarray([first[key].score for key in decided], dtype=np.float64)
     estimates = figures(
-        predicted, true, scores, confidence=CONFIDENCE, rng=np.random.default_rng(seed)
+        predicted, true, scores, confidence=CONFIDENCE, rng=np.random.default_rng(_SEED)
     )
     record: dict[str, object] = {
         "pairs": len(texts),

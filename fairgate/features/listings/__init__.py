@@ -117,19 +117,6 @@ def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
     return ExitCode.PASS
 
 
-@relations.command("attributes")
-def list_attributes() -> int:
-    """List the demographic attributes of written pairs, by dimension, with their wordings."""
-    from fairgate.policy.definition_files import pair_catalogue
-
-    for dimension, attributes in pair_catalogue().items():
-        click.echo(f"{dimension} ({len(attributes)})")
-        for name, *others in attributes:
-            other = f" — {', '.join(others)}" if others else ""
-            click.echo(f"  {name}{other}")
-    return ExitCode.PASS
-
-
 @click.group(short_help="List what gates can name.")
 def metrics() -> None:
     """List what gates can name: outcomes of `parity`, and metrics."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Iterator
@@ -27,20 +26,18 @@ from fairgate.features.mutation.mutation_test import (
 )
 from fairgate.gate.accepted_runs import (
     MOST_SENTENCES,
-    kill_score_badge,
     kill_score_path,
     locate_references,
     policy_hash,
     write_kill_score,
 )
 from fairgate.gate.run_folder import replay
-from fairgate.io.durable import write_text
-from fairgate.reports.escaping import markdown_prose, plain
+from fairgate.reports.escaping import plain
 from fairgate.reports.figures import metric_in
 from fairgate.terminal import options as shared
+from fairgate.terminal.document import echo_json
 from fairgate.terminal.output import progress_for, say
 
-SCHEMA_VERSION = 2
 _HEADER = ("mutant", "target", "caught from", "seeds", "95 % interval", "by")
 _BY = 2
 """Rules that a row names."""
@@ -49,17 +46,12 @@ _TARGETS = 6
 TableCells = tuple[str, ...]
 
 
-def render_kill_score(score: KillScore, *, markdown: bool) -> str:
-    """Return the score for a terminal, or as Markdown."""
-    escape = markdown_prose if markdown else plain
-    rows = [_HEADER, *(tuple(map(escape, row)) for row in _rows(score))]
-    if markdown:
-        rows.insert(1, ("---",) * len(_HEADER))
-        lines = [f"| {' | '.join(row)} |" for row in rows]
-    else:
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        aligned = ([f"{cell:<{n}}" for cell, n in zip(row, widths, strict=True)] for row in rows)
-        lines = ["  ".join(row).rstrip() for row in aligned]
+def render_kill_score(score: KillScore) -> str:
+    """Return the score for a terminal."""
+    rows = [_HEADER, *(tuple(map(plain, row)) for row in _rows(score))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    aligned = ([f"{cell:<{n}}" for cell, n in zip(row, widths, strict=True)] for row in rows)
+    lines = ["  ".join(row).rstrip() for row in aligned]
     crossed = "were left out: a changed pair has no crossed answers"
     parts = {
         "Not seen": list(not_seen(score)),
@@ -70,17 +62,14 @@ def render_kill_score(score: KillScore, *, markdown: bool) -> str:
     }
     for title, sentences in parts.items():
         if sentences:
-            bullet = "- " if markdown else "  "
-            lines += ["", f"{title}:", "", *(f"{bullet}{escape(line)}" for line in sentences)]
-    between = "\n\n" if markdown else "\n"
-    return between.join(map(escape, _head(score))) + "\n\n" + "\n".join(lines)
+            lines += ["", f"{title}:", "", *(f"  {plain(line)}" for line in sentences)]
+    return "\n".join(map(plain, _head(score))) + "\n\n" + "\n".join(lines)
 
 
-def kill_score_json(score: KillScore) -> str:
-    """Return everything as JSON; equal results, equal bytes."""
+def kill_score_record(score: KillScore) -> dict[str, Any]:
+    """Return everything as plain data, for JSON; rates are fractions."""
     search = score.search
-    body = {
-        "schema_version": SCHEMA_VERSION,
+    return {
         "policy": score.policy,
         "sources": score.sources,
         "strengths": list(search.grid),
@@ -101,7 +90,6 @@ def kill_score_json(score: KillScore) -> str:
         "left_out": list(score.left_out),
         "not_seen": list(not_seen(score)),
     }
-    return json.dumps(body, indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def _head(score: KillScore) -> Iterator[str]:
@@ -184,17 +172,10 @@ def _percent(share: float) -> str:
     "--kinds", default="answers,refusals,documents,stereotypes", show_default=True, metavar="LIST",
     help="Kinds of change, comma-separated.",
 )  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(["text", "md", "json"]), default="text",
-    show_default=True, help="How the result is printed.",
-)  # fmt: skip
+@shared.json_option
 @click.option(
     "--save", is_flag=True,
     help="Keep the score beside POLICY, for later reports.",
-)  # fmt: skip
-@click.option(
-    "--badge", type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the score for an endpoint badge of shields.io.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @shared.runtime_options
@@ -226,10 +207,10 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
             f"{seconds:.2f} s each: at most {max(1, math.ceil(most * seconds / 60))} minutes"
         )
     scored = test.score(mutants, search, progress_for(quiet=options["quiet"]))
-    if options["form"] == "json":
-        click.echo(kill_score_json(scored))
+    if options["shape"] == "json":
+        echo_json(kill_score_record(scored))
     else:
-        click.echo(render_kill_score(scored, markdown=options["form"] == "md"))
+        click.echo(render_kill_score(scored))
     score = KeptKillScore(
         policy_hash=policy_hash(done.loaded.policy.model_dump_json()),
         strength=at,
@@ -243,8 +224,6 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     )
     if options["save"]:
         write_kill_score(kill_score_path(policy), score)
-    if options["badge"] is not None:
-        write_text(options["badge"], kill_score_badge(score), option="--badge")
     return ExitCode.PASS
 
 

@@ -27,8 +27,7 @@ def document(id_):
 
 def rule(**shares):
     moves = [
-        Move(factor=Factor(name), change=share / 2, share=share, interval=(0.1, 0.2))
-        for name, share in shares.items()
+        Move(factor=Factor(name), change=share / 2, share=share) for name, share in shares.items()
     ]
     return ExplainedRule(
         metric="asr/generation", suite="s", where={"term": "man"}, who=[], is_rate=True, base=0.1, head=0.6, cases=9,
