@@ -48,7 +48,6 @@ COMMANDS = {
     "github run": [],
     "hook check": ["policy.yaml"],
     "hook smoke": ["policy.yaml"],
-    "relations attributes": [],
     "relations explain": ["set-equivalence"],
     "relations list": [],
     "relations measure": [],
@@ -62,7 +61,7 @@ ANSWERED = {
 """Their exit code is the answer, or says that a file is written; the others print their result."""
 DONE = {
     "init", "run", "merge", "check", "doctor", "plan", "rescore", "record", "table", "power", "baseline accept",
-    "baseline anchor", "baseline diff", "baseline verify", "comment", "corpus prepare", "generate", "hook check", "hook smoke", "relations attributes",
+    "baseline anchor", "baseline diff", "baseline verify", "comment", "corpus prepare", "generate", "hook check", "hook smoke",
     "relations explain", "relations list", "relations measure", "metrics list",
 }  # fmt: skip
 """Those that end with 0 in this folder."""
