@@ -78,7 +78,7 @@ def run(policy: Path, **options: Any) -> int:
             done = composition.run(locate_references(loaded, policy, baseline))
             code = report_run(done, folder, formats, options, profile.part)
     if options["profile"]:
-        profile.say(composition.reported[0])
+        profile.say(composition.reported_tokens)
     return code
 
 

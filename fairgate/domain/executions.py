@@ -20,7 +20,7 @@ Thing = TypeVar("Thing")
 MOST_SHARED = 200_000
 """Documents, and lists of them, among which an equal one is looked for."""
 _MOST = 10**12
-"""Of tokens, and of money; what is reported beyond is no report."""
+"""Of tokens; what is reported beyond is no report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,12 +314,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Tokens and money of one question; None where they are not reported."""
+    """Tokens of one question; None where they are not reported."""
 
     input: int | None = None
     output: int | None = None
     total: int | None = None
-    money: float | None = None
 
     @property
     def tokens(self) -> int | None:
@@ -332,24 +331,22 @@ class Usage:
 def usage_of(value: Any) -> Usage:
     """Read the `usage` of an answer, in the form of OpenAI's endpoints.
 
-    `prompt_tokens`, `completion_tokens` (or `input_tokens`, `output_tokens`), `total_tokens` and
-    `cost`, which some gateways add. Whatever is no count, or below zero, is not reported.
+    `prompt_tokens`, `completion_tokens` (or `input_tokens`, `output_tokens`), `total_tokens`.
+    Whatever is no count, or below zero, is not reported.
     """
     reported = value.get("usage") if isinstance(value, Mapping) else None
     if not isinstance(reported, Mapping):
         return Usage()
-    cost = _amount(reported, (int, float), "cost")
     return Usage(
-        input=_amount(reported, int, "prompt_tokens", "input_tokens"),
-        output=_amount(reported, int, "completion_tokens", "output_tokens"),
-        total=_amount(reported, int, "total_tokens"),
-        money=None if cost is None else float(cost),
+        input=_amount(reported, "prompt_tokens", "input_tokens"),
+        output=_amount(reported, "completion_tokens", "output_tokens"),
+        total=_amount(reported, "total_tokens"),
     )
 
 
-def _amount(reported: Mapping[Any, Any], kind: Any, *names: str) -> Any:
+def _amount(reported: Mapping[Any, Any], *names: str) -> int | None:
     for name in names:
         amount = reported.get(name)
-        if isinstance(amount, kind) and not isinstance(amount, bool) and 0 <= amount <= _MOST:
+        if isinstance(amount, int) and not isinstance(amount, bool) and 0 <= amount <= _MOST:
             return amount
     return None

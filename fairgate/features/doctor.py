@@ -149,11 +149,9 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
         if kind.id == "command":
             needed = f"at most {duration(alone)}: a run does not start the program for each"
         pace.append(f"At the pace of these three, {len(prompts):,} take {needed}.")
-    tokens, money = (part / len(tried) for part in composition.reported)
-    if tokens:
-        cost = f" and {money * len(prompts):.3g} of money" if money else ""
+    if tokens := composition.reported_tokens / len(tried):
         needed = f"{round(tokens * len(prompts)):,}"
-        pace.append(f"By what these three report it costs about {needed} tokens{cost}.")
+        pace.append(f"By what these three report it costs about {needed} tokens.")
     measured = dict(
         _measured(
             can,

@@ -114,8 +114,8 @@ def team_for(loaded: LoadedPolicy, runtime: Runtime, address: str) -> RayTeam:
     ):
         raise UsageError(
             f"--workers ask models that FairGate runs itself, and {loaded.parsed.path} has none: "
-            "its answers are recorded, or asked from outside by one process, so that `budget`, "
-            "`concurrency` and `per_second` hold for the whole run. Leave out --workers; more "
+            "its answers are recorded, or asked from outside by one process, so that `budget` "
+            "and `concurrency` hold for the whole run. Leave out --workers; more "
             "questions at once are asked with `concurrency`, on several machines with --shard"
         )
     if runtime.device != "cpu":

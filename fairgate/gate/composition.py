@@ -105,11 +105,10 @@ class Composition:
         return self._resources.notices
 
     @property
-    def reported(self) -> tuple[int, float]:
-        """Return the tokens and the money that answers so far have reported."""
-        all_meters = (resources.meter for resources in (self._resources, *self._beside))
-        meters = [meter for meter in all_meters if meter is not None]
-        return sum(meter.tokens for meter in meters), sum(meter.money for meter in meters)
+    def reported_tokens(self) -> int:
+        """Return the tokens that answers so far have reported."""
+        meters = (resources.meter for resources in (self._resources, *self._beside))
+        return sum(meter.tokens for meter in meters if meter is not None)
 
     def run(self, references: References) -> FinishedRun:
         """Ask the system and judge its answers by the policy and what they are compared with."""

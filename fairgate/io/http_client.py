@@ -105,11 +105,11 @@ class Connections:
 
 
 class Pace:
-    """When a client starts its requests: at the policy's rate, or slower where a server says so."""
+    """When a client starts its requests: at once, or slower where a server says so."""
 
-    def __init__(self, per_second: float | None) -> None:
-        """Take the rate; None: as fast as there is room."""
-        self._least = self._interval = 0.0 if per_second is None else 1 / per_second
+    def __init__(self) -> None:
+        """Limit nothing yet."""
+        self._interval = 0.0
         self._next = 0.0
         self._started = 0
         self._since = self._held_until = 0.0
@@ -125,14 +125,14 @@ class Pace:
         return wait
 
     def answered(self) -> None:
-        """Count an answer; after many in a row the rate is doubled, up to the policy's."""
+        """Count an answer; after many in a row the rate is doubled."""
         self._in_a_row += 1
         if self._in_a_row >= _TO_RECOVER:
-            self._interval = max(self._least, self._interval / 2)
+            self._interval /= 2
             self._in_a_row = 0
 
     def refused(self, now: float, pause: float) -> None:
-        """Start nothing for a pause, and halve the rate: the policy's, or the one there was.
+        """Start nothing for a pause, and halve the rate.
 
         What is refused during the pause was sent before it, and lowers nothing further.
         """
@@ -199,7 +199,7 @@ class HttpClient:
         self._sleep = sleep
         self._jitter = jitter
         self._judged = judged
-        self._pace = Pace(limits.per_second)
+        self._pace = Pace()
         self._vain: Counter[int] = Counter()
         self._helped: set[int] = set()
         self._group = Group()

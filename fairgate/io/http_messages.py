@@ -30,6 +30,8 @@ RATE_LIMITED = 429
 TOO_LARGE = 413
 _REFUSED = frozenset({400, TOO_LARGE, 422})
 """Statuses with which servers of models refuse a prompt that does not fit."""
+ATTEMPTS = 4
+"""How often a request is sent where the other side is busy."""
 NOT_NOW = frozenset({RATE_LIMITED, 503, 529})
 """Those by which a server refuses whatever it is asked for the time being."""
 WINDOW = 60.0
@@ -54,12 +56,10 @@ class Limits:
     idle_seconds: float | None = None
     """Without a byte; None: no limit besides `seconds`."""
     most_bytes: int = 64 << 20
-    attempts: int = 4
+    attempts: int = ATTEMPTS
     longest_pause: float = 60.0
     """Where a server asks to wait longer, it is not asked again."""
     concurrency: int = 1
-    per_second: float | None = None
-    """Requests started in a second; None: no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,7 +296,7 @@ class HttpService:
     lacks: Callable[[Any], bool] | None = None
     """Whether an answer's JSON value lacks what is asked for, so that an error in it counts."""
     sets_pace: bool = True
-    """Whether the policy has `concurrency` and `per_second` for it."""
+    """Whether the policy has `concurrency` for it."""
 
     @cached_property
     def secrets(self) -> list[str]:
@@ -404,7 +404,7 @@ class HttpService:
         if 300 <= answer.status < 400:
             target = harmless(self.concealed(answer.headers.get("location", ""))[:100])
             return f"redirects are not followed: name the address it leads to ({target!r})"
-        slower = "lower `concurrency` or set `per_second`" if self.sets_pace else "run again later"
+        slower = "lower `concurrency`" if self.sets_pace else "run again later"
         if answer.status in BUSY and (wait := asked_wait(answer)) is not None:
             return f"it asks to wait {wait:g} s: {slower}"
         if status == RATE_LIMITED and answer.status != RATE_LIMITED:

@@ -99,7 +99,7 @@ class ApplicationKind(SystemKind):
                 "attribution to retriever and generator is not measured, because the system is "
                 f"handed no documents: {self.to_take_documents}"
             )
-        if self.part.revision is None and getattr(self.part, "revision_url", None) is None:
+        if self.part.revision is None:
             yield (
                 "every run asks the system everything, because its version is not known: name "
                 "its `revision`, best as the files that it is made of"

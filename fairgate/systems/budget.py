@@ -28,25 +28,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 Ask = Callable[[Sequence[T]], Generator[tuple[int, R], None, None]]
 """Asks all of a sequence; yields positions in it, each with what came back."""
-_MILLION = 1_000_000
 _AS_WHAT_DECIDES = " together with what decides, as many again as that asks,"
 _UNLIMITED = " (without limits)"
 AtLeastOne = Annotated[int, Field(ge=1, le=10**12)]
 Amount = Annotated[float, Field(gt=0, le=1e12)]
-Price = Annotated[float, Field(ge=0, le=1e12)]
-
-
-class PricesPart(Strict):
-    """What tokens cost."""
-
-    input: Price = Field(description="Money for a million tokens of questions.")
-    output: Price = Field(description="Money for a million tokens of answers.")
-
-    def of(self, usage: Usage) -> float | None:
-        """Return the price of a question; None where its tokens are not reported."""
-        if usage.input is None or usage.output is None:
-            return None
-        return (usage.input * self.input + usage.output * self.output) / _MILLION
 
 
 class BudgetPart(Strict):
@@ -60,20 +45,11 @@ class BudgetPart(Strict):
         default=None, description="Tokens of questions and answers, as answers report them."
     )
     seconds: Amount | None = Field(default=None, description="Seconds of asking.")
-    money: Amount | None = Field(
-        default=None, description="Money: by `prices`, else the `usage.cost` that answers report."
-    )
-    prices: PricesPart | None = Field(
-        default=None, description="What tokens cost, for `money`, in a currency of your choice."
-    )
 
     @model_validator(mode="after")
     def _limits_something(self) -> Self:
-        limits = (self.requests, self.tokens, self.seconds, self.money)
-        if all(limit is None for limit in limits):
-            raise ValueError("limits nothing; set `requests`, `tokens`, `seconds` or `money`")
-        if self.prices is not None and self.money is None:
-            raise ValueError("has `prices` and no limit of `money`; set `money` too")
+        if self.requests is None and self.tokens is None and self.seconds is None:
+            raise ValueError("limits nothing; set `requests`, `tokens` or `seconds`")
         return self
 
 
@@ -102,7 +78,6 @@ class Meter:
         self.keeps = True
         """Whether answers are stored; not those of replicas, which are asked past the store."""
         self.tokens = 0
-        self.money = 0.0
         self._most_requests: int | None = None
         self._most_tokens: int | None = None
 
@@ -122,8 +97,6 @@ class Meter:
             return f"{budget.requests:,} requests"
         if budget.tokens is not None and self.tokens >= budget.tokens:
             return f"{budget.tokens:,} tokens"
-        if budget.money is not None and self.money >= budget.money:
-            return f"{budget.money:g} of money"
         if budget.seconds is not None and self._seconds >= budget.seconds:
             return f"{budget.seconds:g} seconds"
         return ""
@@ -134,8 +107,6 @@ class Meter:
         parts = ["1 question" if self.requests == 1 else f"{self.requests:,} questions"]
         if self.tokens:
             parts.append(f"{self.tokens:,} tokens")
-        if self.money:
-            parts.append(f"{self.money:.4g} of money")
         if self._budget.seconds is not None:
             parts.append(f"{self._seconds:.0f} seconds")
         return ", ".join(parts)
@@ -178,15 +149,13 @@ class Meter:
         )
 
     def add(self, usage: Usage) -> None:
-        """Count what an answer cost. Raises UsageError where a limit cannot be kept."""
-        budget = self._budget
-        money = usage.money if budget.prices is None else budget.prices.of(usage)
-        if budget.tokens is not None and usage.tokens is None:
-            _cannot("tokens", "`total_tokens`")
-        if budget.money is not None and money is None:
-            _cannot("money", "`cost`" if budget.prices is None else "its tokens")
+        """Count an answer's tokens. Raises UsageError where their limit cannot be kept."""
+        if self._budget.tokens is not None and usage.tokens is None:
+            raise UsageError(
+                "the budget limits `tokens`, but an answer reports no `total_tokens` under "
+                "`usage`, so that it cannot be kept; limit `requests` or `seconds` instead"
+            )
         self.tokens += usage.tokens or 0
-        self.money += money or 0.0
 
     def hand_out(self, turns: int = 1) -> None:
         """Count a question that is going to be asked, and each turn before it."""
@@ -196,14 +165,6 @@ class Meter:
     @property
     def _seconds(self) -> float:
         return 0.0 if self._began is None else self.now() - self._began
-
-
-def _cannot(limit: str, part: str) -> None:
-    raise UsageError(
-        f"the budget limits `{limit}`, but an answer reports no {part} under `usage`, so that it "
-        f"cannot be kept; limit `requests` or `seconds` instead of `{limit}`"
-        + (", or give `prices`" if part == "`cost`" else "")
-    )
 
 
 class _WhileItLasts(list[T]):

@@ -37,16 +37,21 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
 from fairgate.domain.schema import Access, Address, ByShape, Names, Role, Seed, Strict, Text, way_of
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted
-from fairgate.io.http_messages import NOT_NOW, HttpAnswer, HttpError, HttpService, failure_in
+from fairgate.io.http_messages import (
+    ATTEMPTS,
+    NOT_NOW,
+    HttpAnswer,
+    HttpError,
+    HttpService,
+    failure_in,
+)
 from fairgate.io.machine import libraries_of_answers
 from fairgate.io.replies import outline, place_of_text, served_of, text_of_parts
 from fairgate.systems.listed_tokens import MOST_LISTED, is_listed, listed_degrees
 from fairgate.systems.models import WHICH_GRAPH, GraphFile
 from fairgate.systems.revisions import RevisionField
 from fairgate.systems.service_fields import (
-    Attempts,
     Concurrency,
-    PerSecond,
     Seconds,
     Variable,
     limits_of,
@@ -258,9 +263,7 @@ class EndpointPart(Strict):
         "data]}`, or a name that you change.",
     )
     timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
-    attempts: Attempts = 4
     concurrency: Concurrency = 4
-    per_second: PerSecond = None
 
     @model_validator(mode="after")
     def _sends_the_key_safely(self) -> Self:
@@ -373,7 +376,7 @@ class ChatEndpoint:
         self._url = endpoint.base_url.rstrip("/") + "/chat/completions"
         self._service = HttpService(
             name=f"the endpoint {quoted(self._url)}, model {quoted(endpoint.model)}",
-            limits=limits_of(endpoint),
+            limits=limits_of(seconds=endpoint.timeout, concurrency=endpoint.concurrency),
             variables={"Authorization": endpoint.api_key_env} if endpoint.api_key_env else {},
             before="Bearer ",
             error=ModelError,
@@ -438,7 +441,7 @@ class ChatEndpoint:
             turn = named_turn(request.before, request.prompt, number) if request.before else ""
             messages.append({"role": "user", "content": message})
             after = 0.0
-            for _ in range(self._endpoint.attempts):
+            for _ in range(ATTEMPTS):
                 http_request = service.send(self._url, self._body(request, messages))
                 response = yield replace(http_request, after=after)
                 if name := self._other_limit(response):

@@ -16,7 +16,6 @@ import json
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
@@ -27,6 +26,7 @@ from fairgate.domain.executions import Execution, Question, usage_of
 from fairgate.domain.schema import Access, Address, Strict, way_of
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.http_messages import (
+    ATTEMPTS,
     NOT_NOW,
     UNSURE,
     Found,
@@ -44,10 +44,8 @@ from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
 from fairgate.systems.service_fields import (
-    Attempts,
     Concurrency,
     Header,
-    PerSecond,
     ResponsePaths,
     Seconds,
     Variable,
@@ -60,7 +58,6 @@ if TYPE_CHECKING:
 
 _VERSION = "http-1"
 """Part of the fingerprint: raise it when the same answers would be read otherwise."""
-_MOST_REVISION = 4096
 TEXTS = ("query", "text", "instruction", "prompt", "top_k", "session")
 LISTS = ("options", "documents", "changed", "messages")
 _CASE = frozenset({"query", "text", "prompt", "messages"})
@@ -109,7 +106,7 @@ class HttpAsked(Strict):
     """How something is asked over HTTP."""
 
     url: Address = Field(description="Where each question is sent. Without credentials.")
-    method: Literal["POST", "PUT", "GET"] = Field(
+    method: Literal["POST", "GET"] = Field(
         default="POST", description="`GET` sends `request` as parameters of the address."
     )
     request: Template = Field(
@@ -130,20 +127,14 @@ class HttpAsked(Strict):
         description="What names its state, so that replies are reused: `{files: [app, "
         "data]}`, or a name that you change.",
     )
-    revision_url: Address | None = Field(
-        default=None, description="Address that answers with the revision."
-    )
     timeout: Seconds = Field(default=60.0, description="Seconds to wait for one complete answer.")
-    attempts: Attempts = 4
     concurrency: Concurrency = 4
-    per_second: PerSecond = None
 
     @model_validator(mode="after")
     def _sends_secrets_safely(self) -> Self:
-        open_line = [url for url in (self.url, self.revision_url) if url and not keeps_secrets(url)]
-        if self.headers_env and open_line:
+        if self.headers_env and not keeps_secrets(self.url):
             raise ValueError(
-                f"`headers_env` would be sent unencrypted to {open_line[0]}; give it an https:// "
+                f"`headers_env` would be sent unencrypted to {self.url}; give it an https:// "
                 "address"
             )
         return self
@@ -155,11 +146,9 @@ class HttpAsked(Strict):
 
     @property
     def accesses(self) -> list[Access]:
-        """Return both addresses, with each variable that is sent there."""
+        """Return the address, with each variable that is sent there."""
         variables: list[str | None] = [*self.headers_env.values()] or [None]
-        urls = [url for url in (self.url, self.revision_url) if url is not None]
-        way = way_of(self, named=["revision_url"])
-        return [Access("asks", url, variable, way) for url in urls for variable in variables]
+        return [Access("asks", self.url, variable, way_of(self)) for variable in variables]
 
     @property
     def shown(self) -> str:
@@ -247,9 +236,10 @@ class HttpApplication:
         self._paths = paths
         self._meter = meter
         self.name = f"the system at {quoted(part.url)}"
+        self.revision = revision_text(part.revision)
         self._service = HttpService(
             name=self.name,
-            limits=limits_of(part),
+            limits=limits_of(seconds=part.timeout, concurrency=part.concurrency),
             variables=part.headers_env,
             more_headers=part.headers,
             key="headers_env",
@@ -258,24 +248,6 @@ class HttpApplication:
             "it send status 200 and an empty answer, which counts as unreadable",
             lacks=paths.lacks,
         )
-
-    @cached_property
-    def revision(self) -> str | None:
-        """Return the application's revision; None where it is not known.
-
-        Raises ApplicationError where `revision_url` gives none.
-        """
-        declared = revision_text(self._asked.revision)
-        if (url := self._asked.revision_url) is None:
-            return declared
-        answer = self._service.ask(self._service.get(url), "its revision")
-        text = answer.body.decode("utf-8", "replace").strip()
-        if not text or len(text) > _MOST_REVISION:
-            raise ApplicationError(
-                f"{quoted(url)} answers with {len(text):,} characters; expected a revision of 1 "
-                f"to {_MOST_REVISION:,}"
-            )
-        return f"{declared or ''}{text}"
 
     @property
     def fingerprint(self) -> str:
@@ -303,7 +275,7 @@ class HttpApplication:
 
     def _talk(self, question: Question) -> Talk[Execution]:
         is_kept_there = "session" in _named(self._asked.request)
-        most, after = self._asked.attempts if is_kept_there else 1, 0.0
+        most, after = ATTEMPTS if is_kept_there else 1, 0.0
         for attempt in range(1, most + 1):
             replies: list[Execution] = []
             for turn in question.turns(replies):

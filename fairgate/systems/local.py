@@ -164,10 +164,10 @@ class LocalPolicy(SystemKind):
             raise ValueError(
                 "has a `budget`, but retriever and generator run here and ask nobody; leave it out"
             )
-        counted = self.budget and (self.budget.tokens or self.budget.money)
+        counted = self.budget and self.budget.tokens
         if counted and not is_endpoint and own and isinstance(own.way, StoreSearch):
             raise ValueError(
-                "has a `budget` of tokens or money, which a vector store does not report; limit "
+                "has a `budget` of tokens, which a vector store does not report; limit "
                 "`requests` or `seconds`"
             )
         if self.embedder is not None and self.retriever is not None:

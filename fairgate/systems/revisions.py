@@ -48,8 +48,7 @@ def revision_text(revision: str | RevisionFiles | None) -> str | None:
 
 def is_code_known(part: object) -> bool:
     """Return whether the state follows from the system itself, and not from a name alone."""
-    told = getattr(part, "revision_url", None)
-    return told is not None or isinstance(getattr(part, "revision", None), RevisionFiles)
+    return isinstance(getattr(part, "revision", None), RevisionFiles)
 
 
 def resolved(part: P, runtime: Runtime) -> P:

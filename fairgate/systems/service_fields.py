@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
@@ -17,18 +17,12 @@ Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]
 MOST_BYTES = 16 << 20
 """Of one answer."""
 Seconds = Annotated[float, Field(gt=0, le=3600)]
-Attempts = Annotated[
-    int, Field(ge=1, le=10, description="How often a request is sent where the other side is busy.")
-]
 Concurrency = Annotated[
     int, Field(ge=1, le=256, description="Requests that are under way at once.")
 ]
 TakesChanged = Annotated[
     bool,
     Field(description="Whether it searches with the document `changed` in its corpus."),
-]
-PerSecond = Annotated[
-    Annotated[float, Field(gt=0)] | None, Field(description="At most so many requests a second.")
 ]
 
 
@@ -103,21 +97,6 @@ def require_safe(url: str, key: str | None) -> None:
         )
 
 
-class Paced(Protocol):
-    """A part of a policy that sets a pace."""
-
-    timeout: float
-    attempts: int
-    concurrency: int
-    per_second: float | None
-
-
-def limits_of(part: Paced) -> Limits:
+def limits_of(*, seconds: float, concurrency: int = 4) -> Limits:
     """Return the limits of each request; an answer over `MOST_BYTES` is an error."""
-    return Limits(
-        seconds=part.timeout,
-        most_bytes=MOST_BYTES,
-        attempts=part.attempts,
-        concurrency=part.concurrency,
-        per_second=part.per_second,
-    )
+    return Limits(seconds=seconds, most_bytes=MOST_BYTES, concurrency=concurrency)

@@ -37,9 +37,6 @@ from fairgate.io.replies import (
 )
 from fairgate.systems.revisions import RevisionField, revision_text
 from fairgate.systems.service_fields import (
-    Attempts,
-    Concurrency,
-    PerSecond,
     Seconds,
     Variable,
     limits_of,
@@ -96,7 +93,7 @@ class VectorSearch(ABC):
         """Take the store and what embeds queries; nothing is loaded, asked or read yet."""
         self.revision = revision_text(chosen.revision)
         """What changes when the stored documents do; None where it is not known."""
-        how = facts(chosen, exclude=("timeout", "attempts", "concurrency", "per_second"))
+        how = facts(chosen, exclude=("timeout",))
         self._identity = json.dumps([chosen.product, how], sort_keys=True)
         self._embedder = embedder
 
@@ -175,9 +172,6 @@ class HttpStoreSearch(StoreSearch):
         default=None, description="Key of the document's identifier; default: the store's own."
     )
     label: Key = Field(default="label", description="Key of the document's label, if it has one.")
-    attempts: Attempts = 4
-    concurrency: Concurrency = 4
-    per_second: PerSecond = None
 
     @model_validator(mode="after")
     def _sends_the_key_safely(self) -> Self:
@@ -242,10 +236,11 @@ class HttpStore(VectorSearch):
         self.name = f"the {chosen.product} collection {collection} at {quoted(self._url)}"
         self._service = HttpService(
             name=self.name,
-            limits=limits_of(chosen),
+            limits=limits_of(seconds=chosen.timeout),
             variables={chosen.key_header: chosen.api_key_env} if chosen.api_key_env else {},
             set_to=f"set it to the key of {chosen.product}",
             remedy="check `url` and `collection`",
+            sets_pace=False,
             lacks=lambda value: isinstance(value, dict) and not _HELD & value.keys(),
         )
 

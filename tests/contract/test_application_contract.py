@@ -87,11 +87,10 @@ def test_what_was_answered_before_a_stop_is_not_asked_again(place, live, monkeyp
 def test_an_earlier_run_is_judged_again_without_its_system(place, start, http_system):
     """And says what gave its answers, not what stands there now."""
     app = start()
-    system = http_system(app, revision_url=f"{app.url}/revision")
+    system = http_system(app, revision="r1")
     assert place.gate(system) == 0, place.err
     under_test = place.record()["provenance"]["under_test"]
     asked = len(app.seen)
-    app.revision = "r2"
     assert place.call("rescore", "out", "--out", "again") == 0, place.err
     assert len(app.seen) == asked
     assert place.record("again")["provenance"]["under_test"] == under_test

@@ -32,7 +32,7 @@ FAULTS = {
     "not found": ((404, {}, b""), 1, 4, "HTTP 404; check `url`"),
     "busy once": ((429, {"Retry-After": "1"}, b""), 1, 0, ""),
     "busy once, not saying how long": ((429, {}, b""), 1, 0, ""),
-    "busy always": ((429, {}, b""), ALWAYS, 4, "HTTP 429; tried 4 times, the last time after 60 s without a request: lower `concurrency` or set `per_second`"),
+    "busy always": ((429, {}, b""), ALWAYS, 4, "HTTP 429; tried 4 times, the last time after 60 s without a request: lower `concurrency`"),
     "busy for an hour": ((429, {"Retry-After": "3600"}, b""), 1, 4, "asks to wait 3600 s"),
     "broken once": ((500, {}, b"oops"), 1, 0, ""),
     "broken always": ((500, {}, b"oops"), ALWAYS, 4, "HTTP 500 and the message 'oops'; tried 4 times"),
@@ -62,13 +62,13 @@ def test_faults_are_never_green_and_always_explained(place, app, gate, fault):
 
 
 def test_an_application_that_is_not_there(place, app, gate, http_system):
-    assert place.gate(http_system(app, url="http://127.0.0.1:9/ask", attempts=2)) == 4
-    assert "cannot be reached ('Connection refused'), tried 2 times" in place.err
+    assert place.gate(http_system(app, url="http://127.0.0.1:9/ask")) == 4
+    assert "cannot be reached ('Connection refused'), tried 4 times" in place.err
 
 
 def test_an_application_that_hangs(place, app, gate):
     app.delay = 3.0
-    assert gate(timeout=0.5, attempts=1) == 4  # lower bound: the application hangs
+    assert gate(timeout=0.5) == 4  # lower bound: the application hangs
     assert "no complete answer within 0.5 s" in place.err
 
 
@@ -93,7 +93,7 @@ def test_an_answer_that_comes_byte_by_byte_is_none(place, gate):
     """Each byte comes in time, and after 15 s the answer is complete: the limit is of it all."""
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(FINE) + 300}\r\n\r\n".encode()
     with raw_server(head + FINE, keep_open=0.05, drops=300) as server:
-        assert gate(url=f"{server.url}/ask", timeout=0.4, attempts=1) == 4  # lower bound
+        assert gate(url=f"{server.url}/ask", timeout=0.4) == 4  # lower bound
     assert "no complete answer within 0.4 s" in place.err
 
 
@@ -161,14 +161,3 @@ def test_what_a_policy_says_wrong_is_said_with_its_place(place, gate, fields, wo
     assert gate(**fields) == 2
     assert "app.yaml:3:" in place.err
     assert words in place.err
-
-
-@pytest.mark.whole
-def test_a_revision_is_asked_for(place, app, gate):
-    assert gate(revision_url=f"{app.url}/revision") == 0
-    first = len(app.seen)
-    assert gate(revision_url=f"{app.url}/revision") == 0
-    assert len(app.seen) == first
-    app.revision = "r2"
-    assert gate(revision_url=f"{app.url}/revision") == 0
-    assert len(app.seen) == 2 * first

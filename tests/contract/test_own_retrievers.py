@@ -134,7 +134,7 @@ def test_what_was_found_is_kept_under_a_revision_only(place, system):
 @pytest.mark.parametrize(
     ("retriever", "code", "words"),
     [
-        ({"http": {"url": "http://127.0.0.1:9/", "attempts": 1}}, 4, "cannot be reached"),
+        ({"http": {"url": "http://127.0.0.1:9/"}}, 4, "cannot be reached"),
         ({"command": ["false"]}, 4, "exit code 1"),
         ({"python": "own_retrievers:absent"}, 4, "cannot be imported"),
         ({"python": "own_retrievers:ids"}, 4, "has an id and no text"),
@@ -144,7 +144,9 @@ def test_what_was_found_is_kept_under_a_revision_only(place, system):
         ({"corpus": "demo", "http": {"url": "http://127.0.0.1:9/"}}, 2, "unknown key `corpus`"),
     ],
 )  # fmt: skip
-def test_faults_are_never_green_and_always_explained(place, system, retriever, code, words):
+def test_faults_are_never_green_and_always_explained(
+    place, system, at_once, retriever, code, words
+):
     policy = system("plain")
     policy["retriever"] = retriever
     assert place.gate(policy) == code
@@ -172,15 +174,12 @@ def failing_at(name, place, system, words):
     (place.root / "own_retrievers.py").write_text(
         MODULE.replace("def plain(query, top_k):\n", raised)
     )
-    policy = system(name)
-    if name == "http":
-        policy["retriever"]["http"]["attempts"] = 1
-    return policy
+    return system(name)
 
 
 @pytest.mark.walk(3)
 @pytest.mark.parametrize("name", ["http", "command", "plain"])
-def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, name):
+def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, at_once, name):
     """No documents for one identity is how it is treated; where the sources fail, too, it is broken.
 
     Who gets no documents gets no answer: a failure, as where an application or an endpoint fails.
@@ -200,16 +199,14 @@ def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, name
 
 
 @pytest.mark.walk(2)
-def test_an_identity_at_which_an_endpoint_fails_is_a_finding(place, system, chat):
+def test_an_identity_at_which_an_endpoint_fails_is_a_finding(place, system, chat, at_once):
     answer = chat.answer
     enough = {"gates:\n": "min_decided: 0.9\ngates:\n"}
     for words, code in (("An Asian", 1), ("Text number", 4)):
         chat.answer = lambda prompt, words=words: (
             {"error": "out of order"} if words in prompt else answer(prompt)
         )
-        policy = system("plain")
-        policy["generator"]["endpoint"]["attempts"] = 1
-        assert place.gate(policy, f"out{code}", **enough) == code, place.err
+        assert place.gate(system("plain"), f"out{code}", **enough) == code, place.err
     record = place.record("out1")
     [notice] = [text for text in record["notices"] if "their sources were answered" in text]
     assert notice.startswith("HTTP 500 for `race/asian`, 6 of 6: ")

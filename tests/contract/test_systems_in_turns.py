@@ -155,16 +155,12 @@ def failing(way, app, monkeypatch, **rules):
     system = ways(app)[way]
     if way == "command":
         system["command"]["run"].append(json.dumps(rules))
-    if "http" in system:
-        system["http"]["attempts"] = 1
-    if way == "endpoint":
-        system["generator"]["endpoint"]["attempts"] = 1
     return system
 
 
 @pytest.mark.walk(5)
 @pytest.mark.parametrize("way", [*APPLICATIONS, "endpoint"])
-def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monkeypatch):
+def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monkeypatch, at_once):
     wrong = []
     for turn in (1, 2, 3):
         system = failing(way, app, monkeypatch, fails=("a woman", turn))
@@ -183,12 +179,10 @@ def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monke
 
 @pytest.mark.walk(6)
 @pytest.mark.parametrize("way", [*APPLICATIONS, "endpoint"])
-def test_an_error_names_the_turn_and_the_introduction(place, app, way, monkeypatch):
+def test_an_error_names_the_turn_and_the_introduction(place, app, way, monkeypatch, at_once):
     wrong = []
     for turn, opening in ((1, "Hello."), (2, "Hello."), (3, "Hello.")):
         system = failing(way, app, monkeypatch, fails=("Hello", turn))
-        if way == "endpoint":
-            system["generator"]["endpoint"]["attempts"] = 1
         code = place.gate(system)
         if code != 4 or f"turn {turn} of 3" not in place.err or opening not in place.err:
             wrong.append((turn, code, place.err))
@@ -196,7 +190,7 @@ def test_an_error_names_the_turn_and_the_introduction(place, app, way, monkeypat
 
 
 @pytest.mark.parametrize("way", ["session", "python session"])
-def test_a_system_that_forgets_is_found(place, app, way, monkeypatch):
+def test_a_system_that_forgets_is_found(place, app, way, monkeypatch, at_once):
     found = {}
     for forgets in (False, True):
         monkeypatch.setattr(talkers, "by_session", talkers.forgetting if forgets else real_session)
@@ -213,9 +207,9 @@ def test_a_system_that_forgets_is_found(place, app, way, monkeypatch):
 real_session = talkers.by_session
 
 
-def test_a_server_that_loses_turn_after_turn_is_an_error(place, app):
+def test_a_server_that_loses_turn_after_turn_is_an_error(place, app, at_once):
     app.faults = [None] * 5 + [502] * 500
-    assert place.gate(http(app, attempts=2)) == 4
+    assert place.gate(http(app)) == 4
     assert "answered with HTTP 502" in place.err
 
 

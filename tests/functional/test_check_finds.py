@@ -376,7 +376,6 @@ def test_terms_and_control_prompts_of_different_languages(workspace, language, c
 
 ADDRESSES = {
     "http: {url: 'http://127.0.0.1:8000MODEL'}": "is no address",
-    "http: {url: 'http://127.0.0.1:1', revision_url: 'http://x:y'}": "is no address",
     "http: {url: '${BOT_URL}'}": "found '${BOT_URL}' (text), expected an address",
     "http: {url: 'localhost:8000'}": "expected an address, `http://HOST:PORT/PATH`",
     "generator: {endpoint: {base_url: 'https://h/v1', model: m, api_key_env: sk-abc123}}": (

@@ -33,16 +33,11 @@ def test_second_attempts_count(gate):
     assert f"left: {PAIRS} questions" in told(said)
 
 
-@pytest.mark.parametrize(("budget", "words"), [
-    ({"tokens": 500}, "the budget of 500 tokens is spent"),
-    ({"money": 0.0045}, "0.0045 of money is spent"),
-    ({"money": 0.00085, "prices": {"input": 0, "output": 17}}, "0.00085 of money is spent"),
-])  # fmt: skip
-def test_tokens_and_money_are_what_judges_report(gate, budget, words):
-    gate.policy(suites=SMALL, judges=1, judge={"budget": budget, "record": None})
+def test_tokens_are_what_judges_report(gate):
+    gate.policy(suites=SMALL, judges=1, judge={"budget": {"tokens": 500}, "record": None})
     code, _, said = gate.run(helpful)
     assert code == 5
-    assert words in told(said)
+    assert "the budget of 500 tokens is spent" in told(said)
     count = len(gate.server.seen)
     assert count in (5, 6)  # what was under way is finished, and counted
     assert f"Asked in this run: {count} questions, {count}00 tokens" in told(said)

@@ -510,9 +510,9 @@ def test_explain_shows_what_each_judge_called_a_pair_and_why(gate):
     assert "::error" not in said
 
 
-def test_a_judge_that_cannot_be_reached_is_an_error_and_no_verdict(proven):
+def test_a_judge_that_cannot_be_reached_is_an_error_and_no_verdict(proven, monkeypatch):
+    monkeypatch.setattr("fairgate.io.http_client.busy_pause", lambda *_, **__: 0.0)
     proven.server.faults.extend([(500, {"error": "out of order"})] * 100)
-    with_generator(proven, endpoint={"attempts": 1})
     code, _, said = proven.run(helpful)
     assert code == 4
     assert "500" in said

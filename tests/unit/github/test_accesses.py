@@ -37,9 +37,8 @@ SYSTEMS = {
     "recorded: a.jsonl": [],
     "generator: {endpoint: {base_url: 'https://example.org/', model: m, api_key_env: K}}": [Access("asks", HTTPS, "K")],
     "generator: {endpoint: {base_url: 'https://example.org/', model: m}}": [Access("asks", HTTPS)],
-    "http: {url: 'https://example.org/', headers_env: {A: K, B: L}, revision_url: 'https://example.org/r'}": [
+    "http: {url: 'https://example.org/', headers_env: {A: K, B: L}}": [
         Access("asks", HTTPS, "K"), Access("asks", HTTPS, "L"),
-        Access("asks", f"{HTTPS}r", "K"), Access("asks", f"{HTTPS}r", "L"),
     ],
     "http: {url: 'https://example.org/'}": [Access("asks", HTTPS)],
     "http: {url: 'https://example.org/'}, serve: {command: [./serve, '1'], ready_url: 'https://example.org/r', env: [K]}": [
@@ -84,9 +83,8 @@ ASKING = 'http: {url: "https://rag.invalid/ask", headers_env: {Authorization: KE
 @pytest.mark.parametrize(
     "proposed",
     [
-        f"{ASKING}, method: PUT}}", f'{ASKING}, request: {{delete: "{{{{query}}}}"}}}}',
+        f"{ASKING}, method: GET}}", f'{ASKING}, request: {{delete: "{{{{query}}}}"}}}}',
         f"{ASKING}, headers: {{X-Admin: yes}}}}",
-        f'{ASKING}, revision_url: "https://rag.invalid/admin/reset"}}',
         f"{ASKING}}}".replace("Authorization", "X-Sudo"),
     ],
 )  # fmt: skip
@@ -96,7 +94,7 @@ def test_another_use_of_a_known_address_or_key_is_new(proposed):
     (sentence,) = new_accesses(other, base)
     assert "asks 'https://rag.invalid/" in sentence
     assert "which the base commit's policy does not" in sentence
-    assert ("admin" in proposed) != ("by another request, model or pace" in sentence)
+    assert "by another request, model or pace" in sentence
     assert new_accesses(base, base) == new_accesses(other, other) == []
 
 
@@ -125,7 +123,7 @@ def test_a_judge_is_asked_and_given_a_key_as_any_endpoint_is():
 HTTP_STORE = {"url": HTTPS, "collection": "c", "api_key_env": "K"}
 PARTS = (
     EndpointPart(base_url=HTTPS, model="m", api_key_env="K"),
-    HttpPart(url=HTTPS, headers_env={"A": "K"}, revision_url=f"{HTTPS}r"),
+    HttpPart(url=HTTPS, headers_env={"A": "K"}),
     HttpSearch(url=HTTPS, headers_env={"A": "K"}),
     CommandPart(run=["./ask"], env=["K"]),
     CommandSearch(run=["./find"], env=["K"]),

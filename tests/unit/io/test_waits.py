@@ -101,5 +101,5 @@ def test_what_is_used_up_for_good_is_asked_for_once_and_told():
 
 def test_a_wait_that_is_told_in_words_is_told_where_it_is_too_long():
     service = HttpService(name="x", limits=Limits(), variables={}, remedy="")
-    with pytest.raises(ApplicationError, match=r"asks to wait 360 s: lower `concurrency` or set"):
+    with pytest.raises(ApplicationError, match=r"asks to wait 360 s: lower `concurrency`"):
         service.usable(answer(429, says("Please try again in 6m0s.")))

@@ -15,10 +15,8 @@ from fairgate.systems.vector_stores import ChromaSearch, PgvectorSearch, QdrantS
 
 ALWAYS = {
     DecodingPolicy: "temperature top_p top_k max_new_tokens seed",
-    QdrantSearch: "revision timeout url collection api_key_env id label attempts concurrency "
-    "per_second text vector",
-    ChromaSearch: "revision timeout url collection api_key_env id label attempts concurrency "
-    "per_second text tenant database",
+    QdrantSearch: "revision timeout url collection api_key_env id label text vector",
+    ChromaSearch: "revision timeout url collection api_key_env id label text tenant database",
     PgvectorSearch: "revision timeout dsn_env table id text label embedding distance query",
 }
 """Fields that stand in every fingerprint of a model's parts; all others are marked as `Later`."""
