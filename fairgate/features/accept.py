@@ -55,7 +55,9 @@ from fairgate.reports.formats import formats, run_record
 
 _DONE = "✅ **The baseline is accepted.**"
 _COMMAND = re.compile(r"/fairgate accept (\S(?:.{0,298}\S)?)")
-_NOT_OF_ANSWERS = "attribution", "day", "instability", "kill_score", "notices", "provenance"
+_NOT_OF_ANSWERS = (
+    "attribution", "day", "instability", "kill_score", "labels", "notices", "provenance",
+)  # fmt: skip
 _BASES = """{ repository(owner: "%s", name: "%s") { pullRequest(number: %d) { of: timelineItems(
 itemTypes: [BASE_REF_CHANGED_EVENT, AUTOMATIC_BASE_CHANGE_SUCCEEDED_EVENT], first: 1) { totalCount }
 headRef { of: associatedPullRequests(first: 1) { totalCount } } } } }"""

@@ -5,6 +5,7 @@ Everything that comes from texts, documents and models is made harmless, line by
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,18 +21,19 @@ from fairgate.domain.executions import Document
 from fairgate.domain.parity import Against
 from fairgate.domain.units import REASON_WORDS, Assessed, Reason, Unit
 from fairgate.domain.wording import probability, quoted, suggestion, within_sentence
+from fairgate.gate.composition import FinishedRun
 from fairgate.gate.gate import GateRun
 from fairgate.metrics import shift
 from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.parity import OUTCOMES
 from fairgate.metrics.retriever_robustness import mean_distances
-from fairgate.metrics.sentences import BY_COLUMN, STRANGEST
+from fairgate.metrics.sentences import BY_COLUMN, READINGS, STRANGEST
 from fairgate.metrics.sentences import COLUMNS as SENTENCES_COLUMNS
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.relations.oracles.judge import code_of, read_judgement
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.sentences.splitting import sentences
-from fairgate.reports.escaping import Redaction, plain, redacted
+from fairgate.reports.escaping import Redaction, excerpt, plain, redacted
 from fairgate.reports.material import PairRow
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
@@ -42,6 +44,7 @@ from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Suite
 from fairgate.terminal import options as shared
 from fairgate.terminal.document import echo_json
+from fairgate.terminal.output import say
 
 Record = dict[str, Any]
 """What is printed with `--format json`."""
@@ -54,8 +57,6 @@ _REASONS = {
     "unstable": "unstable: a thin margin",
 }
 _PHRASE = 26
-_AMOUNTS = ("grounded", "shorter")
-"""Readings that are no verdicts."""
 _NAMED = 5
 
 
@@ -68,6 +69,13 @@ _NAMED = 5
     type=shared.EXISTING_FILE,
     help="Policy of the run (default: the file that its record names).",
 )
+@click.option(
+    "--verdict",
+    type=click.Choice(["right", "wrong"]),
+    help="Your word on whether the answers were read right, kept in labels/<policy name>.jsonl.",
+)
+@click.option("--by", metavar="NAME", help="Who says so.")
+@click.option("--date", type=shared.DATE, help="Date to store (default: today).")
 @shared.json_option
 @shared.runtime_options
 def explain(run: Path, case: str | None, **options: Any) -> int:
@@ -76,9 +84,16 @@ def explain(run: Path, case: str | None, **options: Any) -> int:
     Shows both prompts with the difference marked, both document lists side by side, both answers
     with margins, the crossed answers, the reference's answers and documents where there is one, the
     answers to control prompts, one sentence about it all, and what parity says of the identity.
+
+    With --verdict it keeps a label of the case, by a hash and without its texts. Reports then say
+    how often what is reported is read right; what somebody calls read wrong is no example again.
     """
+    from fairgate.gate.labels import MOST_CHARACTERS
     from fairgate.gate.run_folder import replay
 
+    by = (options["by"] or "").strip()
+    if options["verdict"] and not (by.isprintable() and 0 < len(by) <= MOST_CHARACTERS):
+        raise UsageError(f"--verdict needs --by NAME, of at most {MOST_CHARACTERS} characters")
     # An old run may be read after a waiver's end.
     done = replay(run, options["policy"], replace(shared.runtime_of(options), today=None))
     if case is None:
@@ -91,7 +106,31 @@ def explain(run: Path, case: str | None, **options: Any) -> int:
         echo_json(record)
     else:
         click.echo("\n".join(explanation_lines(record, prompts)))
+    if options["verdict"] is not None:
+        _label(done, case, options)
     return ExitCode.PASS
+
+
+def _label(done: FinishedRun, case: str, options: Mapping[str, Any]) -> None:
+    """Keep somebody's word on how a case was read. Raises UsageError and DataError."""
+    from fairgate.gate.accepted_runs import labels_path
+    from fairgate.gate.labels import MOST_CHARACTERS, Label, add_label, content_of, reading_of
+
+    item = _find(done.run, case, options["suite"])
+    reported, read = reading_of(item)
+    path = labels_path(Path(done.loaded.parsed.path), done.loaded)
+    label = Label(
+        suite=item.unit.suite,
+        case=plain(excerpt(case, MOST_CHARACTERS)),
+        content=content_of(done.run, item),
+        reported=reported,
+        read=plain(redacted(read, done.loaded.policy.redact, MOST_CHARACTERS // 2)),
+        right=options["verdict"] == "right",
+        by=options["by"].strip(),
+        date=(options["date"] or dt.datetime.now(tz=dt.UTC)).date().isoformat(),
+    )
+    add_label(path, label)
+    say(f"{path}: labelled; review and commit it")
 
 
 def aligned(
@@ -390,7 +429,8 @@ def _standing_out(pool: Sequence[Record]) -> str:
 
 
 def _readings_of(record: Record) -> list[str]:
-    return [name for name, value in record["readings"].items() if value and name not in _AMOUNTS]
+    events = {reading.column.partition("/")[2] for reading in READINGS if reading.is_event}
+    return [name for name, value in record["readings"].items() if value and name in events]
 
 
 def _sentence_lines(pool: Sequence[Record]) -> Iterator[str]:

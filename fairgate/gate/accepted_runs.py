@@ -1,15 +1,16 @@
-"""What is accepted of a policy's runs, and where it is kept: baseline, anchor, kill score."""
+"""What is kept beside a policy of its runs, and where: baseline, anchor, kill score, labels."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from fairgate.domain.errors import BaselineError, DataError
+from fairgate.domain.errors import BaselineError, DataError, UsageError
 from fairgate.domain.outcomes import KeptKillScore
 from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.baseline import (
@@ -21,6 +22,7 @@ from fairgate.gate.baseline import (
 )
 from fairgate.gate.baseline_files import dump_baseline, history_with, load_baseline
 from fairgate.gate.decide import diluted
+from fairgate.gate.labels import Label, read_labels
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.gate.measure import quartiles
 from fairgate.gate.rules import expand_rules
@@ -48,17 +50,36 @@ def path_in_repository(policy: str, name: str, reference: Reference) -> str:
     By the path's letters alone: a change could turn `policies` into a link, which must not move
     what the base commit is asked.
     """
-    folder = PurePosixPath(policy).parent
-    home = folder.parent if folder.name == "policies" else folder
-    return (home / "baselines" / f"{name}{_SUFFIXES[reference]}.json").as_posix()
+    return _beside_policies(policy, "baselines", f"{name}{_SUFFIXES[reference]}.json")
+
+
+def labels_in_repository(policy: str, name: str) -> str:
+    """Return where the labels of a policy's cases belong: in `labels/`, as baselines in theirs."""
+    return _beside_policies(policy, "labels", f"{name}.jsonl")
+
+
+def _beside_policies(policy: str, folder: str, file: str) -> str:
+    own = PurePosixPath(policy).parent
+    home = own.parent if own.name == "policies" else own
+    return (home / folder / file).as_posix()
 
 
 def accepted_path(
     policy: Path, loaded: LoadedPolicy, reference: Reference = Reference.BASELINE
 ) -> Path:
     """Return the file of a policy's baseline or anchor, from the current folder if it is in it."""
-    path = Path(path_in_repository(policy.resolve().as_posix(), loaded.policy.name, reference))
-    here = Path.cwd()
+    return _from_here(
+        path_in_repository(policy.resolve().as_posix(), loaded.policy.name, reference)
+    )
+
+
+def labels_path(policy: Path, loaded: LoadedPolicy) -> Path:
+    """Return the file of a policy's labels, in the same way."""
+    return _from_here(labels_in_repository(policy.resolve().as_posix(), loaded.policy.name))
+
+
+def _from_here(name: str) -> Path:
+    path, here = Path(name), Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
@@ -81,14 +102,24 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
     is_pinned = pinned is not None and not nothing and _is_file(pinned, "anchor")
     anchor = read_baseline(pinned, name, Reference.ANCHOR) if pinned and is_pinned else None
     score, notices = _kill_score(loaded, policy)
+    labels, unread = labels_or_notice(lambda: read_labels(labels_path(policy, loaded)))
     return References(
         baseline=baseline,
         baseline_path=NO_BASELINE if nothing else str(at),
         anchor=anchor,
         anchor_path="" if pinned is None else NO_BASELINE if nothing else str(pinned),
         kill_score=score,
-        notices=notices,
+        labels=labels,
+        notices=[*notices, *unread],
     )
+
+
+def labels_or_notice(read: Callable[[], Sequence[Label]]) -> tuple[Sequence[Label], list[str]]:
+    """Return labels; where their file is damaged none of them, and a sentence that says so."""
+    try:
+        return read(), []
+    except (BaselineError, DataError, UsageError) as error:
+        return (), [f"no label counts: {error}"]
 
 
 def _is_file(path: Path, noun: str) -> bool:

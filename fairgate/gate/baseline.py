@@ -13,6 +13,7 @@ import numpy as np
 from fairgate.domain.cases import Case, TestPlan
 from fairgate.domain.outcomes import KeptKillScore, Measurement, Overlap, Provenance
 from fairgate.domain.wording import first_few
+from fairgate.gate.labels import Label
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table, is_verdict
 from fairgate.policy.schema import GatePolicy
@@ -190,6 +191,8 @@ class References:
     """Empty where no rule has a budget."""
     kill_score: KeptKillScore | None = None
     """What this version of the policy caught when it was tested; nothing is compared with it."""
+    labels: Sequence[Label] = ()
+    """What people say of how cases were read; no verdict depends on it."""
     notices: Sequence[str] = ()
 
     @property

@@ -28,6 +28,7 @@ from fairgate.gate.baseline import NO_REFERENCES, Reference, References, overlap
 from fairgate.gate.changes import Comparison, vanished_identities
 from fairgate.gate.compare import rule_results
 from fairgate.gate.decide import decide, weigh_evidence
+from fairgate.gate.labels import Precision, precisions
 from fairgate.gate.measure import (
     degradation,
     instability,
@@ -88,6 +89,12 @@ class GateInput:
             gone = vanished_identities(self.parity, self.plan, run, reference)
             overlaps[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
         return overlaps
+
+    @cached_property
+    def precisions(self) -> Mapping[str, Precision]:
+        """Return by suite how often people call right what is reported, of suites with labels."""
+        measured = precisions(self.references.labels)
+        return {suite: measured[suite] for suite in self.suites if suite in measured}
 
     @cached_property
     def comparison(self) -> Comparison:

@@ -15,9 +15,15 @@ from typing import Generic, Literal, TypeVar
 from fairgate.domain.errors import BaselineError, BudgetError, PolicyError, UsageError
 from fairgate.domain.ports import BaseSystem, Progress, Runtime
 from fairgate.domain.wording import harmless, quoted
-from fairgate.gate.accepted_runs import decoded_baseline, path_in_repository
+from fairgate.gate.accepted_runs import (
+    decoded_baseline,
+    labels_in_repository,
+    labels_or_notice,
+    path_in_repository,
+)
 from fairgate.gate.baseline import Baseline, Reference, References
 from fairgate.gate.composition import Composition, FinishedRun
+from fairgate.gate.labels import Label, decoded_labels
 from fairgate.gate.loaded_policy import TooManyCasesError, load_policy_text
 from fairgate.gate.rules import standard_gates
 from fairgate.github.accesses import introduced_accesses, new_accesses
@@ -95,6 +101,7 @@ class ChangeGate(Generic[E]):
         self._earlier = policy
         """Where the base has it."""
         self._checkout = Checkout(runtime.root)
+        self._labels_from: BaseCommit | Checkout = self._checkout
         self._with_base: Callable[[Runtime], Runtime] = lambda runtime: runtime
         """Adds what `reference: base` means, once the base is known."""
 
@@ -115,6 +122,7 @@ class ChangeGate(Generic[E]):
         a link: once merged, they would break every build.
         """
         quoted_path = quoted(self._policy)
+        self._labels_from = base
         raw, renames = self._policy_of(base)
         self._compare_with(base, raw)
         proposed = self._proposed(base, raw)
@@ -357,10 +365,25 @@ class ChangeGate(Generic[E]):
 
         baseline, path = kept(Reference.BASELINE)
         anchor, anchor_path = kept(Reference.ANCHOR) if loaded.policy.has_budget else (None, "")
+        labels, notices = self._labels(name)
         references = References(
-            baseline=baseline, baseline_path=path, anchor=anchor, anchor_path=anchor_path
-        )
+            baseline=baseline, baseline_path=path, anchor=anchor, anchor_path=anchor_path,
+            labels=labels, notices=notices,
+        )  # fmt: skip
         return Side(loaded=loaded, references=references, runtime=runtime)
+
+    def _labels(self, name: str) -> tuple[Sequence[Label], list[str]]:
+        """Return the labels that count, those of the base whichever side asks.
+
+        A change neither hides its own examples nor praises its own reading, whatever is allowed.
+        """
+        path = labels_in_repository(self._earlier, name)
+
+        def read() -> list[Label]:
+            content = self._labels_from.read(path)
+            return [] if content is None else decoded_labels(content, path)
+
+        return labels_or_notice(read)
 
 
 def _also_looser(before: Policy, proposed: Side | None) -> str:

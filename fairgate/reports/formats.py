@@ -21,6 +21,7 @@ from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.domain.parity import ParityResult
 from fairgate.domain.units import Assessed, Claim, Reason
 from fairgate.gate.gate import GateResult
+from fairgate.gate.labels import Precision
 from fairgate.metrics import shift
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import RANKS
@@ -138,9 +139,21 @@ def run_record(result: GateResult) -> dict[str, object]:
             "under_test": dict(provenance.under_test),
             "environment": dict(provenance.environment),
         },
+        **({"labels": _labels(gate_input.precisions)} if gate_input.precisions else {}),
         **({} if result.origin is None else {"answers": _record(result.origin)}),
         **({"day": gate_input.day} if gate_input.day else {}),
         "notices": result.remarks,
+    }
+
+
+def _labels(by_suite: Mapping[str, Precision]) -> dict[str, object]:
+    return {
+        suite: {
+            "right": precision.right,
+            "labelled": precision.labelled,
+            "interval": [round(precision.interval.low, 6), round(precision.interval.high, 6)],
+        }
+        for suite, precision in by_suite.items()
     }
 
 

@@ -14,6 +14,7 @@ from fairgate.domain.units import Assessed, Claim, Reading, Reason, Value
 from fairgate.domain.wording import within_sentence
 from fairgate.gate.baseline import Baseline
 from fairgate.gate.gate import GateResult, GateRun
+from fairgate.gate.labels import content_of, false_readings
 from fairgate.metrics import shift
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports.blocks import ReportOptions
@@ -338,10 +339,27 @@ class Material:
         """Return the judged pairs in the order of the plan."""
         return list(pair_rows(self.result))
 
+    def pair(self, suite: str, key: str) -> PairRow | None:
+        """Return the judged pair of a key; None where there is none, or nobody labelled any."""
+        return self._pairs_by_key.get((suite, key)) if self._false_readings else None
+
+    @cached_property
+    def _pairs_by_key(self) -> Mapping[tuple[str, str], PairRow]:
+        return {(row.suite, row.key): row for row in self.pairs}
+
     @cached_property
     def named_pairs(self) -> list[PairRow]:
         """Return the pairs that name an identity."""
         return [row for row in self.pairs if not row.is_control]
+
+    @cached_property
+    def _false_readings(self) -> frozenset[tuple[str, str]]:
+        return false_readings(self.result.gate_input.references.labels)
+
+    def is_false_reading(self, row: PairRow) -> bool:
+        """Return whether somebody calls wrong how this very pair of answers was read."""
+        wrong = self._false_readings
+        return bool(wrong) and (row.suite, content_of(self.run, row.assessed)) in wrong
 
     @cached_property
     def changed_pairs(self) -> list[PairRow]:

@@ -68,7 +68,8 @@ def cases(material: Material) -> Iterator[Section]:
     items = case_items(material, _CASES)
     if not items:
         return
-    many, answers = len(material.changed_pairs), min(_CASES, len(material.changed_pairs))
+    many = len(material.changed_pairs)
+    answers = sum(1 for _ in itertools.islice(_examples(material), _CASES))
     title = title_of_cases(material)
     if title == _ANSWERS and answers:
         title = f"Clearest cases: {answers} of {figures.count(many, 'changed answer')}"
@@ -96,7 +97,7 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
         first = {(row.suite, row.source): row for row in reversed(moved)}
         rows = sorted(first.values(), key=moved.index) if len(moved) <= _SORTED else moved
         return [_case(material, row, is_about_documents=True) for row in rows[:most]]
-    items = [_case(material, row) for row in clearest_cases(material)[:most]]
+    items = [_case(material, row) for row in itertools.islice(_examples(material), most)]
     return [*items, *(_case(material, row, is_about_documents=True) for row in moved[:1])]
 
 
@@ -243,8 +244,9 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
         whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material, about)}
         lost = [r for r in material.named_pairs if r.answer.reason is Reason.UNREADABLE]
         of_them = [row for row in lost if (row.suite, row.term) in whom]
-        return next(iter([*of_them, *lost]), None)
-    return next(iter(clearest_cases(material)), None)
+        shown = (row for row in [*of_them, *lost] if not material.is_false_reading(row))
+        return next(shown, None)
+    return next(_examples(material), None)
 
 
 def answer_instead(material: Material) -> blocks.Inline:
@@ -338,6 +340,11 @@ def clearest_cases(material: Material) -> list[PairRow]:
         seen.add(where)
     material.clearest.extend(first + rest)
     return material.clearest
+
+
+def _examples(material: Material) -> Iterator[PairRow]:
+    """Yield the changed answers, the clearest first, that nobody calls read wrong."""
+    return (row for row in clearest_cases(material) if not material.is_false_reading(row))
 
 
 def _case(material: Material, row: PairRow, *, is_about_documents: bool = False) -> CaseItem:

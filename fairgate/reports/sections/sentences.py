@@ -114,6 +114,11 @@ class AnswersToIdentity:
         units = self.material.result.gate_input.plan.units_of(self.suite)
         return {unit.key: unit.names.get("noun_phrase", "") for unit in units}
 
+    def is_false_reading(self, row: int) -> bool:
+        """Whether somebody calls wrong how the answer to a row was read."""
+        pair = self.material.pair(self.suite, self.table.keys[row])
+        return pair is not None and self.material.is_false_reading(pair)
+
     def says_alone(self, row: int) -> bool:
         """Whether no control prompt's answer holds the strangest sentence or one like it."""
         text = self.strangest(row)
@@ -190,7 +195,8 @@ def _named(material: Material) -> list[AnswersToIdentity]:
 def _showing(own: AnswersToIdentity) -> list[int]:
     """List the rows that show the reading, the clearest first; all where it is no event."""
     shows = own.table.values[own.column]
-    return [row for row in own.clearest if shows[row] > 0] or own.clearest
+    rows = [row for row in own.clearest if not own.is_false_reading(row)]
+    return [row for row in rows if shows[row] > 0] or rows
 
 
 def clearest(material: Material, most: int) -> list[tuple[AnswersToIdentity, int]]:

@@ -14,6 +14,7 @@ from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleRes
 from fairgate.domain.units import Reason, counted
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult
+from fairgate.gate.labels import ENOUGH
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedUnits
 from fairgate.reports import blocks, figures
@@ -227,7 +228,7 @@ def evidence(material: Material) -> Iterator[Section]:
         id="evidence",
         title="Evidence and provenance",
         blocks=[
-            blocks.KeyValues(rows=[*_decided(material), *_references(material)]),
+            blocks.KeyValues(rows=[*_decided(material), *_trust(material), *_references(material)]),
             blocks.KeyValues(rows=[*_suites(material), *_under_test(material)]),
         ],
         worth=20,
@@ -289,6 +290,23 @@ def _references(material: Material) -> Iterator[blocks.KeyValue]:
             more = len(score.not_seen) - _NOT_SEEN
             rest = f" ({more} more: `fairgate mutate`)" if more > 0 else ""
             yield "not seen by the policy", " ".join(score.not_seen[:_NOT_SEEN]) + rest
+
+
+def _trust(material: Material) -> Iterator[blocks.KeyValue]:
+    """Yield how often people call right what each suite's reading reports."""
+    for suite, precision in material.result.gate_input.precisions.items():
+        words = f"{precision.right:,} of {figures.count(precision.labelled, 'labelled difference')}"
+        words += " called right"
+        if precision.labelled < ENOUGH:
+            words += f"; {ENOUGH} are needed to say how far it can be trusted"
+        else:
+            low, high = (100 * end for end in (precision.interval.low, precision.interval.high))
+            share = 100 * precision.right / precision.labelled
+            words += (
+                f": {share:.0f} % ({low:.0f} … {high:.0f} %) of what is reported is read right, if "
+                "the labelled cases are like the others"
+            )
+        yield ["reading in suite ", name(suite)], words
 
 
 def _accepted(material: Material, path: str, run: Baseline | None, verb: str) -> blocks.Words:
