@@ -161,7 +161,7 @@ def _judged(
         references=references,
         notices=[*_unknown(suites), *table.notices],
     )
-    recording = RecordedAnswers(table.place, executions, told={})
+    recording = RecordedAnswers(table.place, executions)
     system = RecordedSystem(lambda: recording, lambda: _embedder(policy, resources))
     progress = SILENT if resources is None else resources.progress
     run = run_gate(gate_input, system, progress)

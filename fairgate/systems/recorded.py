@@ -52,6 +52,16 @@ class RowPaths(ResponsePaths):
     question: PartPath = Field(default="$.question", description="Path of the question's text.")
 
 
+TOOLS = {
+    "ragas": RowPaths(
+        question="$.user_input", answer="$.response", documents="$.retrieved_contexts"
+    ),
+    "deepeval": RowPaths(
+        question="$.input", answer="$.actual_output", documents="$.retrieval_context"
+    ),
+    "otlp": RowPaths(question="$.question", answer="$.answer", documents="$.documents"),
+}
+"""Where they stand in the rows that tools write, and in those of traces."""
 ColumnsField = Annotated[
     Annotated[Literal["ragas", "deepeval", "otlp"], Tag("<scalar>")]
     | Annotated[RowPaths, Tag("<mapping>")],
@@ -154,13 +164,9 @@ class RecordedPolicy(SystemKind):
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
     def _read(self, path: Path) -> RecordedAnswers:
-        if self.columns is not None:
-            from fairgate.systems.evaluation_rows import read_rows
-
-            return read_rows(path, self.columns)
         from fairgate.systems.recorded_answers import read_recorded
 
-        return read_recorded(str(path))
+        return read_recorded(str(path), self.columns)
 
 
 def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
@@ -184,11 +190,10 @@ def _coverage(plan: TestPlan, answers: RecordedAnswers | None) -> str:
     others = answers.unasked(plan.cases) if answers else []
     if answers and others:
         lines = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
-        names = answers.names(plan.cases)
+        names = [str(name) for case in plan.cases for name in answers.names_of(case)[-1:]]
         near = suggestion(others[0], names[:_MOST_COMPARED])
         summary += f"; {lines} no question, first {quoted(others[0])} ({near})"
-        wanted = set(answers.sources_of(names))
-        is_gone = any(source not in wanted for source in answers.sources_of(others))
+        is_gone = not set(map(source_of, others)) <= set(map(source_of, names))
         if is_gone and any(source_of(key) not in answered_sources for key in missing):
             summary += f"; {_CHANGED}"
     return summary

@@ -1,7 +1,7 @@
-"""Answers that were produced elsewhere: a JSON Lines file, one answer a line.
+"""Answers that were produced elsewhere: a row an answer, in any table that `io/tables.py` reads.
 
-A line may tell which question it answers, as lines of `fairgate plan` do. Where none does, the hash
-of a plan's questions ties the lines to them.
+A row is found by its key, and may tell which question it answers, as lines of `fairgate plan` do.
+Rows of other tools have no key: they are found by the text of their question (`columns`).
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, TypeVar
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from fairgate.domain.cases import TURNS, Case, source_of
+from fairgate.domain.cases import TURNS, Case
 from fairgate.domain.degrees import degrees_from
-from fairgate.domain.errors import DataError
+from fairgate.domain.errors import ApplicationError, DataError
 from fairgate.domain.executions import (
     CorpusDocument,
     Document,
@@ -27,23 +29,27 @@ from fairgate.domain.executions import (
     served_from,
 )
 from fairgate.domain.wording import quoted, suggestion
+from fairgate.io.replies import ReplyPaths, json_path, reply_of
 from fairgate.io.tables import (
-    MAX_TEXT_CHARACTERS,
     capped,
     checked_text,
     file_sha256,
-    is_one_value,
-    json_object,
+    list_in_cell,
     read_json_objects,
-    read_lines,
+    read_rows,
 )
 from fairgate.systems.generator import prompt_alone
+
+if TYPE_CHECKING:
+    from fairgate.systems.recorded import RowPaths
 
 Value = TypeVar("Value")
 PLAN = "plan"
 """Field of a line: the hash of the questions that its file was written for."""
+OTLP = "otlp"
+"""Traces with OpenInference's attributes, whose rows are made of spans."""
 Name = str | tuple[str, str]
-"""The key, with the suite before it where the line names one."""
+"""The key, with the suite before it where the line names one; the question where there is none."""
 _FIELDS = (
     "key",
     "response",
@@ -57,13 +63,9 @@ _FIELDS = (
 )
 _PLAN_FIELDS = (PLAN, "wave", "query", "before", "prompt", "instruction", "labels", "changed")
 """What a line of `fairgate plan` carries: accepted, so that answers can be added to the plan."""
-_TYING = ("query", "prompt")
-"""Fields of which one at least ties a line to its question."""
-_PARTS = ("before", "changed", "instruction")
-"""Fields that tell a part of a question: what is told counts, and ties nothing by itself."""
-_TIED, _WITH_BEFORE, _WITH_CHANGED = 1, 2, 4
-"""What a line tells that is compared part by part; a hash instead where it is query and prompt."""
-_ALL = _TIED | _WITH_BEFORE | _WITH_CHANGED
+_TABLES = (".csv", ".tsv", ".parquet", ".pq")
+_BETWEEN = {"deepeval": "|"}
+"""What stands between the texts of a cell, by the tool that writes so."""
 _INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200b"))
 _BEFORE_TEXT = r"""(?:^|[\n:>\]"'“‘„«*#`])\s*"""  # noqa: RUF001 -- quotation marks
 _AFTER_TEXT = r"""\s*(?:$|[\n<\["'”’»*#`]|\w+:)"""
@@ -74,11 +76,6 @@ _as_json = json.JSONEncoder().encode
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _MOST_DOCUMENTS = 1000
 _MOST_LISTS = 50_000
-_PLAIN = r'[^"\\\x00-\x1f]'
-"""A character that stands in a JSON text as itself."""
-_BEGIN = re.compile(rf'{{(?:"suite": "({_PLAIN}*)", )?"key": "({_PLAIN}+)"')
-_MOST_CHARACTERS = 4 * 2**20
-"""Of all lines that are known, without their keys."""
 
 
 class SeenDocuments:
@@ -87,31 +84,21 @@ class SeenDocuments:
     def __init__(self) -> None:
         """Begin with none."""
         self._shared = SharedDocuments()
-        self._known: dict[tuple[object, ...], tuple[Document, ...]] = {}
+        self._known: dict[bytes, tuple[Document, ...]] = {}
 
     def documents(self, values: Sequence[object], location: str) -> tuple[Document, ...]:
         """Return the documents that a recording's objects are. Raises DataError."""
-        name = tuple(field for value in values for field in _named(value))
-        try:
-            shared = self._known.get(name)
-        except TypeError:  # a list is no text; which field holds it is said below
-            shared = None
-        if shared is None:
-            shared = self._shared.held(
+        # As they are written: 1, 1.0 and True are equal and not equally valid.
+        written = repr(values).encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(written, digest_size=16).digest()
+        documents = self._known.get(digest)
+        if documents is None:
+            documents = self._shared.held(
                 _document(value, f"{location}: documents[{i}]") for i, value in enumerate(values)
             )
             if len(self._known) < _MOST_LISTS:
-                self._known[name] = shared
-        return shared
-
-
-def _named(value: object) -> tuple[object, ...]:
-    """Return a key for documents before they are checked: equal ones are equally valid."""
-    if not isinstance(value, dict) or not value.keys() <= set(_DOCUMENT_FIELDS):
-        return (value,)
-    id_, score = value.get("id"), value.get("score")
-    # With the types, because 1, 1.0 and True are equal and not equally valid.
-    return type(id_), id_, value.get("text"), value.get("label"), type(score), score
+                self._known[digest] = documents
+        return documents
 
 
 def line_from(
@@ -129,7 +116,6 @@ def line_from(
         raise DataError(
             f"{location}: no `response`; expected the answer as text, empty if there is none"
         )
-    _check_question(record, location)
     answer = Execution(
         response=_text(record, "response", location),
         documents=_documents(record.get("documents"), location, seen),
@@ -142,29 +128,16 @@ def line_from(
 
 
 def _refuse_unknown(record: Mapping[str, Any], fields: tuple[str, ...], location: str) -> None:
-    for field in record:
-        if field not in fields:
-            raise DataError(
-                f"{location}: unknown field {capped(field)}; {suggestion(field, fields)} "
-                f"Expected fields: {', '.join(fields)}"
-            )
+    if field := next((field for field in record if field not in fields), ""):
+        raise DataError(
+            f"{location}: unknown field {capped(field)}; {suggestion(field, fields)} "
+            f"Expected fields: {', '.join(fields)}"
+        )
 
 
 def _text(record: Mapping[str, Any], field: str, location: str) -> str | None:
     value = record.get(field)
     return None if value is None else checked_text(value, location, field)
-
-
-def _check_question(record: Mapping[str, Any], location: str) -> None:
-    """Raise DataError where what a line tells of its question is of another type than a plan's."""
-    for field in (*_TYING, "instruction"):
-        _text(record, field, location)
-    _texts(record, "before", location)
-    changed = record.get("changed")
-    if changed is not None and not isinstance(changed, dict):
-        raise DataError(
-            f"{location}: changed is {capped(changed)}; expected an object with id and text or null"
-        )
 
 
 def _texts(record: Mapping[str, Any], field: str, location: str) -> tuple[str, ...]:
@@ -245,62 +218,65 @@ def _question_line(key: str, case: Case) -> str:
     )
 
 
-def _told_by(record: Mapping[str, Any]) -> int | None:
-    """Return a hash of the query and prompt that a line tells, where it tells nothing else.
+class Told(NamedTuple):
+    """What a line tells of the question that it answers; None where it does not."""
 
-    Else which parts it tells; None where it tells none.
-    """
-    query, prompt = (record.get(field) for field in _TYING)
-    is_tied = query is not None or prompt is not None
-    told = [record.get(field) is not None for field in _PARTS]
-    if not any(told):
-        return hash((query, prompt)) if is_tied else None
-    has_before, has_changed, *_ = told
-    return is_tied * _TIED | has_before * _WITH_BEFORE | has_changed * _WITH_CHANGED
+    line: int
+    query: str | None
+    prompt: str | None
+    instruction: str | None
+    before: tuple[str, ...] | None
+    changed: Mapping[str, Any] | None
+
+    def ties(self, case: Case) -> bool:
+        """Return whether it tells enough to know that it answers this case and no other one."""
+        return (
+            (self.query is not None or self.prompt is not None)
+            and (self.before is not None or not case.before)
+            and (self.changed is not None or case.changed is None)
+        )
+
+    def difference(self, case: Case) -> tuple[str, str] | None:
+        """Return its own question and the case's where they differ, else None.
+
+        White space and Unicode's ways to write a letter count alike. A prompt may be a longer one,
+        which holds instruction and text.
+        """
+        prompt, is_tied = self.prompt, self.query is not None
+        if prompt is not None and not _is_prompt_of(prompt, case, is_tied=is_tied):
+            return prompt, prompt_alone(case)
+        for told, planned in self._beside(case):
+            if told not in (None, planned) and folded_question(told) != folded_question(planned):
+                return told, planned
+        return None
+
+    def _beside(self, case: Case) -> Iterator[tuple[Any, str]]:
+        """Yield each part of a question that it tells, but the prompt, with the case's own."""
+        yield self.query, case.query
+        yield self.instruction, case.instruction
+        if self.before is not None:
+            yield TURNS.join(self.before), TURNS.join(case.before)
+        if self.changed is not None:
+            planned = case.changed or CorpusDocument(id="", text="no changed document")
+            yield str(self.changed.get("text")), planned.text
+            yield str(self.changed.get("id")), planned.id
 
 
-def _parts_of(told: int) -> int:
-    """Return which parts a line tells."""
-    return told if 0 <= told <= _ALL else _TIED
-
-
-def _is_told_alike(told: int, case: Case) -> bool:
-    """Return whether a line tells the very question that a case asks, by its hash alone."""
-    if case.before or case.changed is not None:
-        return False
-    if told == hash((case.query, None)):
-        return True
-    prompt = prompt_alone(case)
-    return told in (hash((case.query, prompt)), hash((None, prompt)))
-
-
-def _difference(record: Mapping[str, Any], case: Case) -> tuple[str, str] | None:
-    """Return a line's own question and the case's where they differ, else None.
-
-    White space and Unicode's ways to write a letter count alike. A prompt may be a longer one,
-    which holds instruction and text.
-    """
-    query, prompt = (record.get(name) for name in _TYING)
-    if prompt is not None and not _is_prompt_of(prompt, case, is_tied=query is not None):
-        return prompt, prompt_alone(case)
-    for told, planned in _told_beside(record, case):
-        if told is not None and folded_question(told) != folded_question(planned):
-            return told, planned
-    return None
-
-
-def _told_beside(record: Mapping[str, Any], case: Case) -> Iterator[tuple[str | None, str]]:
-    """Yield each part of a question that a line can tell, but the prompt, with the case's own."""
-    yield record.get("query"), case.query
-    yield record.get("instruction"), case.instruction
-    before, changed = record.get("before"), record.get("changed")
-    if before is not None:
-        yield TURNS.join(before), TURNS.join(case.before)
-    if changed is not None:
-        none = CorpusDocument(id="", text="no changed document")
-        planned = case.changed or none
-        yield str(changed.get("text")), planned.text
-        yield str(changed.get("id")), planned.id
+def _told(record: Mapping[str, Any], location: str, line: int) -> Told | None:
+    """Return what a line tells of its question, None where it tells nothing. Raises DataError."""
+    if record.keys().isdisjoint(Told._fields):
+        return None
+    changed = record.get("changed")
+    if changed is not None and not isinstance(changed, dict):
+        raise DataError(
+            f"{location}: changed is {capped(changed)}; expected an object with id and text or null"
+        )
+    query, prompt, instruction = (  # an empty cell of a table tells nothing
+        _text(record, field, location) or None for field in ("query", "prompt", "instruction")
+    )
+    before = _texts(record, "before", location) if record.get("before") is not None else None
+    told = Told(line, query, prompt, instruction, before, changed)
+    return None if told[1:] == (None,) * 5 else told
 
 
 def _is_prompt_of(prompt: str, case: Case, *, is_tied: bool) -> bool:
@@ -324,22 +300,6 @@ def _pattern(text: str) -> str:
     return r"\s+".join(map(re.escape, folded_question(text).split()))
 
 
-def require_one_instruction(path: str, cases: Iterable[tuple[str, Case]], expected: str) -> None:
-    """Raise DataError where cases that one answer of a file is for have different instructions.
-
-    `cases` come with the name of their answer; `expected` is what would tell them apart.
-    """
-    instructions: dict[str, str] = {}
-    for name, case in cases:
-        first = instructions.setdefault(name, case.instruction)
-        if first != case.instruction:
-            raise DataError(
-                f"{path}: {quoted(name)} is asked with the instructions {quoted(first)} and "
-                f"{quoted(case.instruction)}, and the file does not say which of them it answers; "
-                f"expected {expected}"
-            )
-
-
 def folded_question(text: str) -> str:
     """Question in the form in which two of them are compared: NFC, with white space as one."""
     return " ".join(unicodedata.normalize("NFC", text).translate(_INVISIBLE).split())
@@ -348,25 +308,27 @@ def folded_question(text: str) -> str:
 class RecordedAnswers:
     """The answers of a recorded file, found by suite and key."""
 
+    one_instruction = "a `suite` in each line, as in those of `fairgate plan`"
+    """What would tell apart answers to one name that is asked with several instructions."""
+
     def __init__(
         self,
         path: str,
         answers: Mapping[Name, Execution],
         *,
-        told: Mapping[Name, int],
+        told: Mapping[Name, Sequence[Told]] | None = None,
         plans: Iterable[str] = (),
         notices: Sequence[str] = (),
     ) -> None:
         """Hold answers by key, those of lines for one suite by `(suite, key)`.
 
-        `told` has the hash of the question that a line tells, where one does (`_told_by`);
-        `plans` are the hashes of plans in the file, `notices` what of it answers nothing.
+        `told` has what lines tell of their questions, where they do; `plans` are the hashes of
+        plans in the file, `notices` what of it answers nothing.
         """
         self.path = path
         self.notices = notices
         self.answers = answers
-        self._is_of_suites = any(isinstance(name, tuple) for name in answers)
-        self._told = told
+        self._told = told or {}
         self._plans = frozenset(plans)
 
     @property
@@ -378,19 +340,19 @@ class RecordedAnswers:
         """Return every `(suite, key)` in the order of the file; no suite named is ''."""
         return [name if isinstance(name, tuple) else ("", name) for name in self.answers]
 
-    def names(self, cases: Sequence[Case]) -> list[str]:
-        """List by what lines name the questions of cases: by key."""
-        return [case.key for case in cases]
+    def names_of(self, case: Case) -> Sequence[Name]:
+        """Return by what lines may name a case, what says most first."""
+        return (case.suite, case.key), case.key
 
-    def unasked(self, cases: Sequence[Case]) -> list[str]:
-        """List the keys of lines that answer no case."""
-        known = {case.key for case in cases}
+    def unasked(self, cases: Iterable[Case]) -> list[str]:
+        """List the names of lines that answer no case."""
+        asked = {name for case in cases for name in self.names_of(case)}
         # The keys of attribution's questions follow from the first answers.
-        return [key for _, key in self.keys() if key not in known and "@documents=" not in key]
-
-    def sources_of(self, names: Iterable[str]) -> Iterable[str]:
-        """List the sources that lines are about, by their keys."""
-        return map(source_of, names)
+        return [
+            key
+            for suite, key in self.keys()
+            if not {key, (suite, key)} & asked and "@documents=" not in key
+        ]
 
     def answer(self, case: Case) -> Execution | None:
         """Return the answer to a case: the line that names the suite, else the one that names none.
@@ -402,10 +364,7 @@ class RecordedAnswers:
 
     def name_of(self, case: Case) -> Name | None:
         """Return by what the file names a case; None where it has no line for it."""
-        own = (case.suite, case.key)
-        if self._is_of_suites and own in self.answers:
-            return own
-        return case.key if case.key in self.answers else None
+        return next((name for name in self.names_of(case) if name in self.answers), None)
 
     def untied(self, plan: str, cases: Iterable[Case]) -> str:
         """Return a sentence where nothing shows what the answers answer; empty where all do.
@@ -415,11 +374,10 @@ class RecordedAnswers:
         """
         if plan and self._plans == {plan}:
             return ""
-        parts = {name: _parts_of(told) for name, told in self._told.items()}
-        tied = {name for name, told in parts.items() if told & _TIED}
+        nothing = Case(key="", query="", suite="", instruction="", labels=(), cluster="")
+        tied = {name for name in self._told if self._ties(name, nothing)}
         for case in cases:
-            needed = bool(case.before) * _WITH_BEFORE | (case.changed is not None) * _WITH_CHANGED
-            if needed and (name := self.name_of(case)) in tied and needed & ~parts[name]:
+            if (name := self.name_of(case)) in tied and not self._ties(name, case):
                 tied.remove(name)
         untold = len(self.answers) - len(tied)
         if not untold:
@@ -439,29 +397,30 @@ class RecordedAnswers:
             "of its first one"
         )
 
+    def _ties(self, name: Name, case: Case) -> bool:
+        return all(told.ties(case) for told in self._told[name])
+
     def require_same_questions(self, cases: Iterable[Case]) -> None:
         """Raise DataError that counts and names the lines that tell another question than a case.
 
-        Also where a line without a suite is one answer to several instructions. The file is read
-        again where a line does not tell the very same.
+        Also where one answer is for several instructions, because its name tells none.
         """
-        cases = list(cases)
-        shared = ((str(name), case) for case in cases if (name := self.name_of(case)) == case.key)
-        require_one_instruction(
-            self.path, shared, "a `suite` in each line, as in those of `fairgate plan`"
-        )
-        wanted: dict[Name, list[Case]] = {}
-        for case in cases if self._told else ():
+        instructions: dict[Name, str] = {}
+        others: dict[int, tuple[str, tuple[str, str]]] = {}
+        for case in cases:
             name = self.name_of(case)
-            told = None if name is None else self._told.get(name)
-            if name is not None and told is not None and not _is_told_alike(told, case):
-                wanted.setdefault(name, []).append(case)
-        others = [*self._others(wanted)] if wanted else []
+            if name is None:
+                continue
+            if name != self.names_of(case)[0]:
+                self._require_one_instruction(name, case, instructions)
+            for told in self._told.get(name, ()):
+                if told.line not in others and (both := told.difference(case)) is not None:
+                    others[told.line] = case.key, both
         if not others:
             return
         examples = "; ".join(
             f"{quoted(key)} on line {line} answers {quoted(told)}, the plan asks {quoted(planned)}"
-            for key, line, (told, planned) in others[:_NAMED]
+            for line, (key, (told, planned)) in sorted(others.items())[:_NAMED]
         )
         count = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
         raise DataError(
@@ -470,115 +429,161 @@ class RecordedAnswers:
             "asked"
         )
 
-    def _others(
-        self, wanted: Mapping[Name, Sequence[Case]]
-    ) -> Iterator[tuple[str, int, tuple[str, str]]]:
-        """Yield the key of each line that tells another question, with its number and both."""
-        for line, record in read_json_objects(self.path):
-            if _told_by(record) is None:
-                continue
-            key, suite = record.get("key"), record.get("suite")
-            name = (str(suite), str(key)) if suite else str(key)
-            for case in wanted.get(name, ()):
-                if (both := _difference(record, case)) is not None:
-                    yield case.key, line, both
-                    break
+    def _require_one_instruction(
+        self, name: Name, case: Case, instructions: dict[Name, str]
+    ) -> None:
+        first = instructions.setdefault(name, case.instruction)
+        if first != case.instruction:
+            raise DataError(
+                f"{self.path}: {quoted(str(name))} is asked with the instructions {quoted(first)} "
+                f"and {quoted(case.instruction)}, and the file does not say which of them it "
+                f"answers; expected {self.one_instruction}"
+            )
 
 
-def read_recorded(path: str) -> RecordedAnswers:
-    """Read a recorded file. The same line twice is one answer.
+class RowAnswers(RecordedAnswers):
+    """Answers by the folded text of their question: every row tells what it answers."""
 
-    Raises DataError with `path:line` for broken JSON, unknown fields, wrong types, two different
-    answers to one key, also where a line for one suite and one for all differ, and a file without
-    any line.
+    one_instruction = "the `prompt` of `fairgate plan` as the question of each row"
+
+    def names_of(self, case: Case) -> Sequence[Name]:
+        """Return the texts of a case: prompt, text, query; none where no row tells it apart."""
+        is_told_apart = (
+            case.repeat or case.documents_of is not None or case.changed is not None or case.before
+        )
+        texts = prompt_alone(case), case.text or case.query, case.query
+        return () if is_told_apart else [folded_question(text) for text in texts]
+
+    def answer(self, case: Case) -> Execution | None:
+        """Return the answer to a case, whose options were shown as they stand in it."""
+        answer = super().answer(case)
+        return None if answer is None else answer._replace(options=case.options)
+
+    def untied(self, plan: str, cases: Iterable[Case]) -> str:
+        """Return nothing: every row tells its question."""
+        del plan, cases
+        return ""
+
+
+class _Answered(NamedTuple):
+    """One row that was read."""
+
+    location: str
+    name: Name
+    called: str
+    """Key or question, as it was written."""
+    answer: Execution
+    told: Told | None = None
+    plan: str = ""
+
+
+def read_recorded(path: str, columns: str | RowPaths | None = None) -> RecordedAnswers:
+    """Read a file of answers, by key or, with `columns`, by the question that rows tell.
+
+    The same row twice is one answer. Raises DataError with `path:line` for what is broken, unknown
+    fields, wrong types, two different answers to one name, also where a line for one suite and one
+    for all differ, and a file without any row.
     """
     answers: dict[Name, Execution] = {}
-    known_lines, seen = _KnownLines(), SeenDocuments()
-    told: dict[Name, int] = {}
+    told: dict[Name, list[Told]] = {}
     plans: set[str] = set()
-    for number, text, entry in _lines_or_entries(path):
-        question = None
-        if entry is not None or (line := known_lines.line(text)) is None:
-            record = json_object(text, path, number) if entry is None else entry
-            if record is None:
-                continue
-            line = line_from(record, f"{path}:{number}", seen)
-            question = _told_by(record)
-            if record.get(PLAN) is not None:
-                plans.add(checked_text(record[PLAN], f"{path}:{number}", PLAN)[:64])
-            if (
-                question is None and entry is None
-            ):  # a line that tells its question is like no other one
-                known_lines.add(text, line)
-        suite, key, answer = line
-        name = (suite, key) if suite else key
-        if question is not None and told.setdefault(name, question) != question:
-            told[name] = _parts_of(told[name]) & _parts_of(question)
-        first = answers.setdefault(name, answer)
-        if first is not answer and first != answer:
+    notices: list[str] = []
+    noun = "key" if columns is None else "question"
+    for row in _answered(path, columns, notices):
+        if answers.setdefault(row.name, row.answer) != row.answer:
+            first, *_ = _places(_answered(path, columns, []), {row.name})
             raise DataError(
-                f"{path}:{number}: key {capped(key)} was answered differently on line "
-                f"{_line_of(path, name)}; expected one answer a key: remove one of the two"
+                f"{row.location}: {noun} {quoted(row.called)} was answered differently at {first}; "
+                f"expected one answer a {noun}: remove one of the two"
             )
+        if row.told is not None:
+            told.setdefault(row.name, []).append(row.told)
+        plans.add(row.plan)
     for name, answer in answers.items():
         if isinstance(name, tuple) and answers.get(name[1], answer) != answer:
-            earlier, other = sorted((_line_of(path, name), _line_of(path, name[1])))
+            earlier, later = _places(_answered(path, columns, []), {name, name[1]})
             raise DataError(
-                f"{path}:{other}: key {capped(name[1])} is answered differently on line {earlier}: "
-                f"one of the lines is for suite {capped(name[0])}, the other for every suite; name "
-                "the suite on both, or remove one"
+                f"{later}: key {capped(name[1])} is answered differently at {earlier}: one of the "
+                f"two is for suite {capped(name[0])}, the other for every suite; name the suite on "
+                "both, or remove one"
             )
     if not answers:
-        raise DataError(
-            f'{path}: is empty; expected lines such as {{"key": "s1", "response": "positive"}}: '
-            "put each line of `fairgate plan POLICY` to your system and write its answer here"
+        wanted = (
+            'lines such as {"key": "s1", "response": "positive"}: put each line of `fairgate plan '
+            "POLICY` to your system and write its answer here"
         )
-    return RecordedAnswers(path, answers, told=told, plans=plans)
+        wanted = wanted if columns is None else "a row a question"
+        raise DataError(notices[0] if notices else f"{path}: is empty; expected {wanted}")
+    if columns is None:
+        return RecordedAnswers(path, answers, told=told, plans=plans - {""})
+    return RowAnswers(path, answers, notices=notices)
 
 
-def _lines_or_entries(path: str) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
-    """Yield each line of a file, or each entry of the one array that it is, with its line."""
-    if is_one_value(path):
-        yield from ((line, "", record) for line, record in read_json_objects(path))
+def _places(rows: Iterable[_Answered], names: Container[Name]) -> list[str]:
+    """Return where each name stands first, in the order of the file."""
+    places: dict[Name, str] = {}
+    for row in rows:
+        if row.name in names:
+            places.setdefault(row.name, row.location)
+    return [*places.values()]
+
+
+def _answered(path: str, columns: str | RowPaths | None, notices: list[str]) -> Iterator[_Answered]:
+    return _by_key(path) if columns is None else _by_question(path, columns, notices)
+
+
+def _rows(path: str, documents: str, between: str = "") -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield line and values of each row; in tables the cells of `documents` are lists as texts."""
+    if PurePath(path).suffix.lower() not in _TABLES:
+        yield from read_json_objects(path)
+        return
+    for row in read_rows(path):
+        values = dict(row.values)
+        if isinstance(cell := values.get(documents), str):
+            values[documents] = list_in_cell(cell, f"{path}:{row.line}", documents, between=between)
+        yield row.line, values
+
+
+def _by_key(path: str) -> Iterator[_Answered]:
+    seen = SeenDocuments()
+    for line, record in _rows(path, "documents"):
+        location = f"{path}:{line}"
+        suite, key, answer = line_from(record, location, seen)
+        plan = _text(record, PLAN, location) or ""
+        yield _Answered(
+            location, (suite, key) if suite else key, key, answer,
+            _told(record, location, line), plan[:64],
+        )  # fmt: skip
+
+
+def _by_question(path: str, columns: str | RowPaths, notices: list[str]) -> Iterator[_Answered]:
+    from fairgate.systems.recorded import TOOLS
+    from fairgate.systems.traces import traced_rows
+
+    chosen = TOOLS[columns] if isinstance(columns, str) else columns
+    question, paths = json_path(chosen.question), chosen.paths
+    if isinstance(columns, str):  # tools write null where nothing was retrieved
+        paths = replace(paths, may_lack_documents=True)
+    located: Iterable[tuple[str, Mapping[str, Any]]]
+    if columns == OTLP:
+        located = traced_rows(path, notices)
     else:
-        yield from ((line, text, None) for line, text in read_lines(path))
+        first = paths.documents.steps[0] if paths.documents is not None else None
+        rows = _rows(path, str(first), _BETWEEN.get(str(columns), ""))
+        located = ((f"{path}:{line}", row) for line, row in rows)
+    for location, row in located:
+        texts = question.find(row)
+        if not texts or not isinstance(texts[0], str):
+            raise DataError(
+                f"{location}: no text at `{chosen.question}`; expected the question, found "
+                f"{', '.join(quoted(name) for name in list(row)[:8]) or 'nothing'}; see `columns`"
+            )
+        answer = _reply(row, paths, location)
+        yield _Answered(location, folded_question(texts[0]), texts[0], answer)
 
 
-class _KnownLines:
-    """The lines read so far, found by all they say beside their key.
-
-    A line that begins with its key, or with suite and key, is the same JSON with another plain key
-    in its place, so that what was read and checked once holds for it: a source's follow-ups mostly
-    get its answer and its documents.
-    """
-
-    def __init__(self) -> None:
-        self.answers: dict[tuple[str | None, str], Execution] = {}
-        self._characters = 0
-
-    def line(self, text: str) -> tuple[str, str, Execution] | None:
-        """Return the answer of a line; None where it is to be read."""
-        begin = _BEGIN.match(text)
-        if begin is None or len(text) > MAX_TEXT_CHARACTERS:
-            return None
-        same = self.answers.get((begin[1], text[begin.end() :]))
-        return None if same is None else (begin[1] or "", begin[2], same)
-
-    def add(self, text: str, line: tuple[str, str, Execution]) -> tuple[str, str, Execution]:
-        """Remember a line that was read, and return it."""
-        begin = _BEGIN.match(text)
-        # What begins the line need not be its suite and key: the suite may stand at its end.
-        if begin and line[:2] == (begin[1] or "", begin[2]) and len(text) <= MAX_TEXT_CHARACTERS:
-            if self._characters > _MOST_CHARACTERS:
-                self.answers.clear()
-                self._characters = 0
-            self.answers[begin[1], text[begin.end() :]] = line[2]
-            self._characters += len(text)
-        return line
-
-
-def _line_of(path: str, name: Name) -> int:
-    """Return the first line of a suite and key; read again, because it is asked of wrong files."""
-    wanted = name if isinstance(name, tuple) else ("", name)
-    lines = read_json_objects(path)
-    return next(line for line, row in lines if (row.get("suite") or "", row.get("key")) == wanted)
+def _reply(row: Mapping[str, Any], paths: ReplyPaths, location: str) -> Execution:
+    try:
+        return reply_of(row, paths)
+    except ApplicationError as error:
+        raise DataError(f"{location}: {error}") from None

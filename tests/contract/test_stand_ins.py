@@ -19,9 +19,8 @@ from fairgate.policy.yaml_text import read_yaml_file
 from fairgate.retrieval.corpus import CorpusFile, read_document_labels
 from fairgate.suites.metamorphic.sources import read_sources
 from fairgate.suites.question_items.item_files import read_items, stance_documents
-from fairgate.systems.evaluation_rows import read_rows as read_evaluation
-from fairgate.systems.evaluation_rows import read_traces
 from fairgate.systems.recorded_answers import read_recorded
+from fairgate.systems.traces import read_traces
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 
@@ -74,8 +73,8 @@ READERS = {
 }
 TEXT_READERS = {
     "a recording": read_recorded,
-    "ragas": lambda path: read_evaluation(Path(path), "ragas"),
-    "deepeval": lambda path: read_evaluation(Path(path), "deepeval"),
+    "ragas": lambda path: read_recorded(path, "ragas"),
+    "deepeval": lambda path: read_recorded(path, "deepeval"),
     "traces": read_traces,
     "objects": lambda path: list(read_json_objects(path)),
     "a record": lambda path: read_json_object(Path(path)),
@@ -245,9 +244,9 @@ def test_files_of_ragas_and_deepeval_are_read_in_every_form(place):
             path.write_text(write(names, rows))
             if (tool, form) == ("ragas", "bars"):  # it writes none: a text with `|` is a text
                 with pytest.raises(DataError, match=r"rows.csv:2: .* no list at"):
-                    read_evaluation(path, tool)
+                    read_recorded(str(path), tool)
                 continue
-            found = read_evaluation(path, tool).answers
+            found = read_recorded(str(path), tool).answers
             expected = found if expected is None else expected
             if found != expected or len(found) != len(rows):
                 wrong.append((tool, form, ending))
@@ -258,9 +257,11 @@ def test_an_array_of_our_own_lines_is_a_recording(tmp_path):
     rows = [{"key": "a", "response": "x"}, {"key": "b", "response": "y", "query": "q"}]
     found = []
     for name, text in {
-        "lines": "\n".join(map(json.dumps, rows)), "array": json.dumps(rows), "pretty": json.dumps(rows, indent=1),
+        "lines.jsonl": "\n".join(map(json.dumps, rows)), "array.jsonl": json.dumps(rows),
+        "pretty.json": json.dumps(rows, indent=1),
+        "table.csv": "key,response,query,documents\na,x,,\nb,y,q,\n",
     }.items():  # fmt: skip
-        path = tmp_path / f"{name}.jsonl"
+        path = tmp_path / name
         path.write_text(text)
-        found.append(read_recorded(str(path)).keys())
-    assert found == [[("", "a"), ("", "b")]] * 3
+        found.append(read_recorded(str(path)).answers)
+    assert found == found[:1] * 4

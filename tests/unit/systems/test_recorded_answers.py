@@ -4,15 +4,11 @@ import json
 import tracemalloc
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.gate.run_folder import document_to, execution_lines
-from fairgate.io.tables import json_object
-from fairgate.systems import recorded_answers
 from fairgate.systems.recorded_answers import read_recorded
 
 
@@ -69,7 +65,7 @@ def test_a_line_may_be_for_one_suite_or_for_all(tmp_path):
 def test_a_line_of_one_suite_does_not_shadow_another_answer(tmp_path, other, turned):
     lines = [{"key": "s1", "response": "positive"}, {"key": "s1", "suite": "b", **other}]
     lines = [X, *lines[:: -1 if turned else 1]]
-    said = r":3: key 's1' is answered differently on line 2.*suite 'b'"
+    said = r":3: key 's1' is answered differently at .*:2: .*suite 'b'"
     with pytest.raises(DataError, match=said):
         recorded(tmp_path, *lines)
 
@@ -95,7 +91,7 @@ X = {"key": "a", "response": "x"}
     ("records", "message"),
     [
         ([], "answers.jsonl: is empty"),
-        ([X, X | {"key": "b"}, X | {"response": "y"}], r":3: key 'a' was answered differently on line 1"),
+        ([X, X | {"key": "b"}, X | {"response": "y"}], r":3: key 'a' was answered differently at .*answers.jsonl:1;"),
         ([{"key": "a", "respnse": "x"}], r":1: unknown field 'respnse'; did you mean `response`"),
         ([{"response": "x"}], r":1: no `key`"),
         ([X | {"key": ""}], r":1: no `key`"),
@@ -171,8 +167,7 @@ def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_befor
         assert json.loads(line)["documents"] == [{"id": str(n)}]
 
 
-def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path, monkeypatch):
-    monkeypatch.setattr(recorded_answers, "_MOST_CHARACTERS", 10_000)
+def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path):
     documents = [{"id": f"d{n}", "label": "toxic", "score": 0.5} for n in range(4)]
     rows = (
         {"key": f"s{n // 30}#{n % 30}", "response": f"Positive {n}.", "documents": documents}
@@ -190,36 +185,3 @@ def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path, 
         pass
     assert tracemalloc.get_traced_memory()[1] - before < 0.25 * live
     tracemalloc.stop()
-
-
-BEGINNINGS = (
-    '{"key": "s1"', '{"key": "s2#é/a b"', '{"key": ""', '{"key": "a\\"b"', '{"key": "a\tb"',
-    '{"suite": "a", "key": "s1"', '{"suite": "", "key": "s1"', '{"suite": "a", "key": "s2"',
-    '{"suite": "a", "suite": "a", "key": "s1"', '{"suite": null, "key": "s3"', '{"key":"s4"',
-    '{"key": 5', '{"key": "s6" "key": "s1"', ' {"key": "s7"', '["key": "s1"',
-)  # fmt: skip
-REMAINDERS = (
-    ', "response": "x"}', ', "response": "x", "documents": [{"id": "d1"}]}\n', "}", "", ": 1}",
-    ', "response": "x", "suite": "b"}', ', "response": "y", "key": "s1"}', ', "response": null}',
-    ', "response": "x", "margin": 1}', ', "response": "x", "margin": true}', ', "response": 1}',
-    ', "response": "x"} {"key": "s1"}', ', "response": "\\ud800"}', ', "response": ""}\r\n',
-)  # fmt: skip
-
-
-LINES = st.tuples(st.sampled_from(BEGINNINGS), st.sampled_from(REMAINDERS))
-
-
-@given(st.lists(LINES, min_size=1, max_size=40))
-def test_every_line_says_what_it_says_without_those_before(lines):
-    known = recorded_answers._KnownLines()
-    for text in map("".join, lines):
-        try:
-            record = json_object(text, "p", 1)
-            alone = recorded_answers.line_from(record, "p:1", recorded_answers.SeenDocuments())
-        except DataError:
-            alone = None
-        found = known.line(text)
-        assert found is None or found == alone
-        if alone is not None:
-            assert known.add(text, alone) == alone
-            assert known.line(text) in (None, alone)

@@ -1,186 +1,32 @@
-"""Answers in the rows of other tools and in traces, found by the text of the question.
+"""Traces with OpenInference's spans as rows: question, answer, documents.
 
-Ragas and deepeval keep a JSON object a question: the question, the answer, the contexts; a trace
-has them in its spans. No key of FairGate's is in them, so a row answers the case whose query, text
-or prompt is its question.
+A trace is one question. What it was, what was answered and what was retrieved is taken from spans
+with the attribute `openinference.span.kind`; others are passed over. Source: OpenInference's
+semantic conventions.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from fairgate.domain.cases import Case
-from fairgate.domain.errors import ApplicationError, DataError
-from fairgate.domain.executions import Execution
+from fairgate.domain.errors import DataError
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.wording import quoted
-from fairgate.io.replies import ReplyPaths, json_path, reply_of
-from fairgate.io.tables import (
-    capped,
-    list_in_cell,
-    read_json_objects,
-    read_whole,
-)
-from fairgate.io.tables import read_rows as read_table
-from fairgate.systems.generator import prompt_alone
-from fairgate.systems.recorded import RowPaths
-from fairgate.systems.recorded_answers import (
-    Name,
-    RecordedAnswers,
-    folded_question,
-    require_one_instruction,
-)
+from fairgate.io.tables import capped, read_whole
 
-OTLP = "otlp"
-"""Traces with OpenInference's attributes, which have no rows."""
 _MESSAGES = "llm.output_messages"
 _QUESTION = ("query", "question", "input", "user_input", "text", "prompt")
 _ANSWER = ("answer", "output", "response", "result", "text", "content")
 """Names of the one text that counts, where an input or output is a JSON object."""
 _MOST_STEPS = 12
-_TABLES = (".csv", ".tsv", ".parquet", ".pq")
-_TRACED = ReplyPaths(
-    answer=json_path("$.answer"), documents=json_path("$.documents"), may_lack_documents=True
-)
 _ERROR = (2, "STATUS_CODE_ERROR")
 Tree = dict[str, Any]
-TOOLS = {
-    "ragas": RowPaths(
-        question="$.user_input", answer="$.response", documents="$.retrieved_contexts"
-    ),
-    "deepeval": RowPaths(
-        question="$.input", answer="$.actual_output", documents="$.retrieval_context"
-    ),
-}
-
-_BETWEEN = {"deepeval": "|"}
-"""What stands between the texts of a cell, by the tool that writes so."""
 
 
-class RowAnswers(RecordedAnswers):
-    """Replies by the folded text of their question."""
-
-    def names(self, cases: Sequence[Case]) -> list[str]:
-        """List by what rows name the questions of cases: by their text."""
-        return [folded_question(case.query) for case in cases]
-
-    def unasked(self, cases: Sequence[Case]) -> list[str]:
-        """List the questions of rows that no case asks."""
-        asked = {folded_question(text) for case in cases for text in _asked(case)}
-        return [question for _, question in self.keys() if question not in asked]
-
-    def sources_of(self, names: Iterable[str]) -> Iterable[str]:
-        """List what rows are about: each is a question."""
-        return names
-
-    def untied(self, plan: str, cases: Iterable[Case]) -> str:
-        """Return nothing: every row tells its question."""
-        del plan, cases
-        return ""
-
-    def require_same_questions(self, cases: Iterable[Case]) -> None:
-        """Raise DataError where a row tells a text alone that is asked with several instructions.
-
-        Else a row is found by its question.
-        """
-        shared = (
-            (name, case)
-            for case in cases
-            if (name := self.name_of(case)) is not None
-            and name != folded_question(prompt_alone(case))
-        )
-        require_one_instruction(
-            self.path, shared, "the `prompt` of `fairgate plan` as the question of each row"
-        )
-
-    def answer(self, case: Case) -> Execution | None:
-        """Return the answer to a case, whose options were shown as they stand in it."""
-        reply = super().answer(case)
-        return None if reply is None else reply._replace(options=case.options)
-
-    def name_of(self, case: Case) -> str | None:
-        """Return the question of a case's row: its prompt, else its text.
-
-        None for what no row asks, and what it cannot tell apart.
-        """
-        names = () if _is_told_apart(case) else map(folded_question, _asked(case))
-        return next((name for name in names if name in self.answers), None)
-
-
-def _is_told_apart(case: Case) -> bool:
-    """Return whether a case differs from others in what no row tells."""
-    return bool(
-        case.repeat or case.documents_of is not None or case.changed is not None or case.before
-    )
-
-
-def _asked(case: Case) -> tuple[str, str, str]:
-    """Give the texts by which the row of a case is found, the one that says most first."""
-    return prompt_alone(case), case.text or case.query, case.query
-
-
-def read_rows(path: Path, columns: str | RowPaths) -> RowAnswers:
-    """Read what another tool wrote: a row a question, or traces. Raises DataError with the place.
-
-    Two different answers to one question are an error; the same row twice is one answer.
-    """
-    notices: list[str] = []
-    answered = _of_traces(path, notices) if columns == OTLP else _of_rows(path, columns)
-    replies: dict[Name, Execution] = {}
-    places: dict[str, str] = {}
-    for location, question, reply in answered:
-        name = folded_question(question)
-        first = places.setdefault(name, location)
-        if replies.setdefault(name, reply) != reply:
-            raise DataError(
-                f"{location}: the question {quoted(question)} was answered differently at {first}; "
-                "expected one answer a question: remove one of the two"
-            )
-    if not replies:
-        problem = notices[0] if notices else f"{path}: is empty; expected a JSON object a question"
-        raise DataError(problem)
-    return RowAnswers(str(path), replies, told={}, notices=notices)
-
-
-def _of_rows(path: Path, columns: str | RowPaths) -> Iterator[tuple[str, str, Execution]]:
-    chosen = TOOLS[columns] if isinstance(columns, str) else columns
-    question = json_path(chosen.question)
-    paths: ReplyPaths = chosen.paths
-    if isinstance(columns, str):  # both tools write null where nothing was retrieved
-        paths = replace(paths, may_lack_documents=True)
-    for line, row in _rows_of(path, paths, _BETWEEN.get(str(columns), "")):
-        location = f"{path}:{line}"
-        texts = question.find(row)
-        if not texts or not isinstance(texts[0], str):
-            raise DataError(
-                f"{location}: no text at `{chosen.question}`; expected the question, found "
-                f"{', '.join(quoted(name) for name in list(row)[:8]) or 'nothing'}; see `columns`"
-            )
-        yield location, texts[0], _reply(row, paths, location)
-
-
-def _rows_of(
-    path: Path, paths: ReplyPaths, between: str
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yield line and values of each row: of JSON, or of a table whose cells hold lists as texts."""
-    if path.suffix.lower() not in _TABLES:
-        yield from read_json_objects(str(path))
-        return
-    first = paths.documents.steps[0] if paths.documents is not None else None
-    for row in read_table(str(path)):
-        values = dict(row.values)
-        if isinstance(first, str) and isinstance(cell := values.get(first), str):
-            values[first] = list_in_cell(cell, f"{path}:{row.line}", first, between=between)
-        yield row.line, values
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trace:
+class Trace(NamedTuple):
     """What one trace tells; None where it does not."""
 
     place: str
@@ -191,8 +37,7 @@ class Trace:
     """`id`, `text`, `label` and `score` of each as they were written, in rank order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceSpan:
+class TraceSpan(NamedTuple):
     """One step of a trace."""
 
     id: str
@@ -216,18 +61,13 @@ def read_traces(path: str) -> list[Trace]:
     The file is OTLP as JSON: an object with `resourceSpans`, or a line each as collectors write it.
     Raises DataError with the place for what is no OTLP or was cut off, and where no span is of
     OpenInference.
-
-    A trace is one question. What it was, what was answered and what was retrieved is taken from
-    spans with the attribute `openinference.span.kind`; others are passed over. Source:
-    OpenInference's semantic conventions.
     """
     traces: dict[str, dict[str, TraceSpan]] = {}
     for location, value in _exports(path):
         for resource in _list(value, "resourceSpans", location):
-            scopes = _list(resource, "scopeSpans", location)
-            for scope in (*scopes, *_list(resource, "instrumentationLibrarySpans", location)):
+            for scope in _list(resource, "scopeSpans", location):
                 for written in _list(scope, "spans", location):
-                    name, span = _part(written, "traceId"), _span(written, location)
+                    name, span = written.get("traceId"), _span(written, location)
                     if not isinstance(name, str) or not name or not span.id:
                         raise DataError(
                             f"{location}: a span has no `traceId` or `spanId`; expected OTLP-JSON"
@@ -277,7 +117,7 @@ def _exports(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 f"{path}:{line}:{max(error.column, 1)}: {error}; expected OTLP-JSON, whole: an "
                 "export that was cut off has to be written again"
             ) from error
-        if not isinstance(value, Mapping) or _part(value, "resourceSpans") is None:
+        if not isinstance(value, Mapping) or value.get("resourceSpans") is None:
             raise DataError(
                 f"{path}:{number}: no object with `resourceSpans`; expected OTLP-JSON as "
                 "OpenTelemetry's collector writes it"
@@ -300,24 +140,18 @@ def _span(span: Mapping[str, Any], location: str) -> TraceSpan:
         name = attribute.get("key")
         if isinstance(name, str):
             _grow(tree, name, _value(attribute.get("value")))
-    status, start = span.get("status"), str(_part(span, "startTimeUnixNano"))
+    status, start = span.get("status"), str(span.get("startTimeUnixNano"))
     return TraceSpan(
-        id=str(_part(span, "spanId") or ""),
-        parent=str(_part(span, "parentSpanId") or ""),
+        id=str(span.get("spanId") or ""),
+        parent=str(span.get("parentSpanId") or ""),
         start=int(start) if start.isascii() and start.isdecimal() and len(start) <= 20 else 0,
         failed=isinstance(status, Mapping) and status.get("code") in _ERROR,
         tree=tree,
     )
 
 
-def _part(value: Mapping[str, Any], name: str) -> Any:
-    """Return a member by its name in JSON, or as the protocol's own definition writes it."""
-    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-    return value.get(name, value.get(snake))
-
-
 def _list(value: Mapping[str, Any], name: str, location: str) -> list[Mapping[str, Any]]:
-    if (entries := _part(value, name)) is None:
+    if (entries := value.get(name)) is None:
         return []
     if not isinstance(entries, list) or not all(isinstance(entry, Mapping) for entry in entries):
         raise DataError(f"{location}: `{name}` is {capped(entries)}; expected a list of objects")
@@ -329,8 +163,8 @@ def _value(value: Any) -> Any:
     if not isinstance(value, Mapping) or len(value) != 1:
         return None
     ((kind, content),) = value.items()
-    match kind.replace("_v", "V"):
-        case "arrayValue" | "kvlistValue" as kind:
+    match kind:
+        case "arrayValue" | "kvlistValue":
             inner = content.get("values") if isinstance(content, Mapping) else None
             listed = inner if isinstance(inner, list) else []
             if kind == "arrayValue":
@@ -441,13 +275,12 @@ def _documents(ordered: Iterable[TraceSpan], retrievers: Iterable[TraceSpan]) ->
     return list(documents.values()) or None
 
 
-def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Execution]]:
-    """Yield the traces with a question and an answer; add a notice of those without."""
-    traces = read_traces(str(path))
+def traced_rows(path: str, notices: list[str]) -> Iterator[tuple[str, Tree]]:
+    """Yield place and row of traces that answer a question; add a notice of those that do not."""
+    traces = read_traces(path)
     for trace in traces:
         if trace.question is not None and trace.answer is not None:
-            row = {"answer": trace.answer, "documents": trace.documents}
-            yield trace.place, trace.question, _reply(row, _TRACED, trace.place)
+            yield trace.place, trace._asdict()
     for lacking in ("question", "answer"):
         without = [trace for trace in traces if getattr(trace, lacking) is None]
         if without:
@@ -455,10 +288,3 @@ def _of_traces(path: Path, notices: list[str]) -> Iterator[tuple[str, str, Execu
                 f"{without[0].place}: has no {lacking}, as {len(without):,} of {len(traces):,} "
                 "traces; a trace that was cut off or failed answers nothing: record it again"
             )
-
-
-def _reply(row: Mapping[str, Any], paths: ReplyPaths, location: str) -> Execution:
-    try:
-        return reply_of(row, paths)
-    except ApplicationError as error:
-        raise DataError(f"{location}: {error}") from None
