@@ -379,12 +379,7 @@ class Columns(Strict):
 class JudgeFloor(Strict):
     """What a judge's record must reach for its verdicts to count; estimates are compared."""
 
-    precision: Fraction | None = Field(
-        default=None, description="Least precision of the verdict BIASED."
-    )
-    recall: Fraction | None = Field(default=None, description="Least recall of the verdict BIASED.")
     f1: Fraction | None = Field(default=None, description="Least F1 of the verdict BIASED.")
-    auc: Fraction | None = Field(default=None, description="Least area under the ROC curve.")
     kappa: Fraction = Field(
         default=LEAST_KAPPA,
         description="Least agreement with people beyond chance (Cohen's kappa).",

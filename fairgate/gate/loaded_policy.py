@@ -53,7 +53,7 @@ _UNMEASURED = {
     PromptKind.FOLLOW_UP: "was not measured on follow-ups alone (`kind: follow-up`)",
     PromptKind.OWN: "cannot be measured with the instruction of an own relation",
 }
-_FIGURES = ("precision", "recall", "f1", "auc", "kappa", "stability")
+_FIGURES = ("f1", "kappa", "stability")
 MOST_CASES = 2_000_000
 """Case limit for untrusted policies (`Runtime.confined`)."""
 

@@ -28,7 +28,7 @@ from fairgate.policy.parse import ParsedPolicy, problem
 from fairgate.policy.yaml_text import YamlFault
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.retrieval.bm25_index import NO_BM25
-from fairgate.suites.metamorphic.policy import ClassifierPolicy, EntailmentPolicy, TaskPolicy
+from fairgate.suites.metamorphic.policy import ClassifierPolicy, TaskPolicy
 from fairgate.suites.metamorphic.sources import read_source_files, read_sources
 from fairgate.suites.question_items.item_files import (
     StanceCollection,
@@ -73,7 +73,7 @@ class SuiteMaterials:
 
         return self.attempt("task", read)
 
-    def entailment(self, named: EntailmentPolicy) -> Entailment | None:
+    def entailment(self, named: str) -> Entailment | None:
         """Return the cross-encoder of a folder; nothing is loaded yet."""
         from fairgate.systems.classifiers import open_entailment  # most suites have none
 
@@ -264,7 +264,7 @@ class SuiteRetrievers:
 
     def _endpoint(self, chosen: EndpointPolicy) -> Encoder:
         from fairgate.retrieval.embedding_cache import CachedEmbedder
-        from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
+        from fairgate.retrieval.embedding_endpoint import AT_ONCE, EndpointEmbedder
 
         meter = meter_for(self.system, self.resources)
 
@@ -274,11 +274,9 @@ class SuiteRetrievers:
                 chosen.model,
                 meter,
                 api_key_env=chosen.api_key_env,
-                timeout=chosen.timeout,
                 prompt=prompt,
-                at_once=chosen.batch_size,
             )
-            return CachedEmbedder(embedder, self.resources.store, chosen.batch_size)
+            return CachedEmbedder(embedder, self.resources.store, AT_ONCE)
 
         prompts = (chosen.query_prompt, chosen.document_prompt)
         queries, documents = map(side, prompts)

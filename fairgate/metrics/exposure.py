@@ -2,7 +2,7 @@
 
 For a document at rank r of the list that is retrieved,
 
-    exposure = P(seen) = 1 / log2(1 + r), or 1 / r, or 1; 0 where it is not in the list
+    exposure = P(seen) = 1 / log2(1 + r); 0 where it is not in the list
 
 For a follow-up, e is its exposure and p the mean exposure of the control follow-ups of the same
 source whose noun phrases are nearest to its own in length: a longer text is found less, or more,
@@ -39,10 +39,9 @@ RANKS = ("source-rank", "rank")
 """Claims that are no columns: the rank before and after, 0 where the document is not found."""
 
 
-def exposure(rank: float, discount: str) -> float:
+def exposure(rank: float) -> float:
     """Return how likely a document at a rank from 1 is seen, in [0, 1]; rank 0: it is not there."""
-    seen = {"logarithmic": math.log2(1 + rank), "reciprocal": rank, "none": 1.0}
-    return 1 / seen[discount] if rank else 0.0
+    return 1 / math.log2(1 + rank) if rank else 0.0
 
 
 def _linearised(table: Table, where: Mapping[str, str]) -> Floats:

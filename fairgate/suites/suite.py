@@ -30,7 +30,7 @@ from fairgate.relations.perturbation_sets import PerturbationSet
 if TYPE_CHECKING:
     from fairgate.metrics.metric import Table
     from fairgate.relations.oracles.oracle import Oracle
-    from fairgate.suites.metamorphic.policy import EntailmentPolicy, TaskPolicy
+    from fairgate.suites.metamorphic.policy import TaskPolicy
     from fairgate.suites.question_items.policy import ItemsPolicy
     from fairgate.suites.readings import Readings
 
@@ -98,7 +98,7 @@ class Materials(Protocol):
         """Return an embedded task, a task file, or one written in the policy."""
         ...
 
-    def entailment(self, named: EntailmentPolicy) -> Entailment | None:
+    def entailment(self, named: str) -> Entailment | None:
         """Return the model that tells whether one text follows from another."""
         ...
 

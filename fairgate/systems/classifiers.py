@@ -19,7 +19,7 @@ from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import embedded_path, find
 from fairgate.io.regular import content_of
-from fairgate.suites.metamorphic.policy import ClassifierPolicy, EntailmentPolicy
+from fairgate.suites.metamorphic.policy import ClassifierPolicy
 
 if TYPE_CHECKING:
     from fairgate.onnx.encoder import OnnxEncoder
@@ -59,8 +59,8 @@ def open_classifier(
     )
 
 
-def open_entailment(runtime: Runtime, policy: EntailmentPolicy) -> Entailment:
-    """Return the cross-encoder that a policy names. No model is loaded before the first pair.
+def open_entailment(runtime: Runtime, name: str) -> Entailment:
+    """Return the cross-encoder of that name, a folder. No model is loaded before the first pair.
 
     Raises DataError where there is none of that name, ModelError where its folder is incomplete or
     it tells no entailment.
@@ -68,7 +68,7 @@ def open_entailment(runtime: Runtime, policy: EntailmentPolicy) -> Entailment:
     from fairgate.onnx.cross_encoder import OnnxCrossEncoder
 
     return OnnxCrossEncoder(
-        find("classifiers", policy.model, runtime.root, confined=runtime.confined),
+        find("classifiers", name, runtime.root, confined=runtime.confined),
         batch_size=runtime.batch_size,
         threads=runtime.threads,
         device=runtime.device,  # type: ignore[arg-type]

@@ -35,6 +35,7 @@ SUITES = """
     attributes: [own/attribute.yaml]
     perturbations: [own/terms.yaml]
     control: own/control.yaml
+    entailment: own/reader
   - {id: t, sources: {path: own/table.csv}, task: own/task.yaml}
   - id: b
     kind: bbq
@@ -76,7 +77,7 @@ NAMES_NO_FILE = {
     "HttpPart": "url request headers headers_env revision",
     "ResponsePaths": "answer documents", "CommandPolicy": "command",
     "CommandPart": "run env revision", "OwnResponsePaths": "answer documents",
-    "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking forms toxic_labels",
+    "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking respond forms toxic_labels",
     "TaskPolicy": "id description source licence instruction labels equivalent negated marker order",
     "ScorePolicy": "marker path", "ActionsPolicy": "tool arguments ignore",
     "ItemsPolicy": "columns", "WaiverPolicy": "rule who where suite reason owner expires",

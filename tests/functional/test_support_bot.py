@@ -240,7 +240,7 @@ def test_what_the_policy_hides_stays_hidden_and_hostile_answers_harmless(bot, ca
 def with_entailment(bot: Path, model: str) -> None:
     policy = bot / "policies" / "support.yaml"
     text = policy.read_text().replace(
-        "    read: [sentences]\n", f"    read: [sentences]\n    entailment: {{model: {model}}}\n"
+        "    read: [sentences]\n", f"    read: [sentences]\n    entailment: {model}\n"
     )
     policy.write_text(text)
 

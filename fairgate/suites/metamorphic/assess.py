@@ -340,7 +340,7 @@ def exposures_of(
     ranks = [_ranks(suite, unit, executions) for unit in units]
     lengths = [len(unit.names.get("noun_phrase", "")) for unit in units]
     decided = {row: both for row, both in enumerate(ranks) if not isinstance(both, Reason)}
-    seen = {row: exposure(both[1], suite.discount) for row, both in decided.items()}
+    seen = {row: exposure(both[1]) for row, both in decided.items()}
     neutral: dict[str, list[int]] = {}
     for row in seen:
         if units[row].is_control:

@@ -82,7 +82,7 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             if not suite.policy.retrieve_only:
                 question_asked = relation.asks(source, suite.task)
             if question_asked.is_open:
-                sentences = (question_asked.instruction, *suite.policy.respond.sentences())
+                sentences = (question_asked.instruction, *suite.policy.respond)
                 question_asked = replace(question_asked, instruction=" ".join(sentences))
             first = asked_before.setdefault(own, question_asked)
             # One answer cannot be cut for two oracles, and one prompt cannot hold two instructions.

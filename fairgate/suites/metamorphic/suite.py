@@ -341,9 +341,7 @@ class MetamorphicSuite(Suite):
         """The cross-encoder of entailment, where there is one."""
         if self.entailment is None or self.policy.entailment is None:
             return {}
-        return {
-            "entailment": f"{self.policy.entailment.model} {short(self.entailment.fingerprint)}"
-        }
+        return {"entailment": f"{self.policy.entailment} {short(self.entailment.fingerprint)}"}
 
     @cached_property
     def crossing(self) -> str | None:
@@ -501,7 +499,7 @@ class MetamorphicSuite(Suite):
             fields[DEGREES_FIELD] = [*map(list, self.forms), policy.least_mass]
             fields |= {} if policy.generates else {"generates": False}
         if EXPOSURE[0] in self.columns:
-            fields |= {"retrieve_only": policy.retrieve_only, "discount": policy.discount}
+            fields |= {"retrieve_only": policy.retrieve_only}
         if policy.toxic_labels is not None:
             fields["toxic_labels"] = sorted(map(spelled_alike, policy.toxic_labels))
         return {

@@ -69,13 +69,6 @@ class EndpointPolicy(Strict):
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
         default=None, description="NAME of the environment variable that holds the key."
     )
-    timeout: Annotated[float, Field(gt=0, le=600)] = Field(
-        default=30.0, description="Seconds to wait for one complete answer."
-    )
-    batch_size: Annotated[int, Field(ge=1, le=2048), Later()] = Field(
-        default=64,
-        description="Texts of one request.",
-    )
     query_prompt: str = Field(default="", description="Put before every query.")
     document_prompt: str = Field(default="", description="Put before every document.")
 
