@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from fairgate.domain.schema import Access, Capabilities, Strict, SuiteModel
     from fairgate.domain.units import Assessed, Reading, Reason, Unit
     from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, pool_by_pool
-    from fairgate.metrics.metric import CONTROL, DEMOGRAPHIC, NET, Metric, Rows, Table
+    from fairgate.metrics.metric import (
+        CONTROL,
+        DEMOGRAPHIC,
+        NET,
+        Metric,
+        Needs,
+        RowKind,
+        Rows,
+        Table,
+    )
     from fairgate.relations.oracles.oracle import Oracle
     from fairgate.relations.perturbation_sets import PerturbationSet
     from fairgate.relations.relation import (
@@ -54,10 +63,10 @@ __all__ = [
     "Better", "Capabilities", "Case", "Command", "CorpusDocument", "CounterExample",
     "DataError", "Document", "Example", "ExampleAnswers", "Execution", "FairGateError",
     "Feature", "FollowUp", "Format", "Material", "Materials", "MetamorphicRelation", "Metric",
-    "ModelError", "NotApplicable", "OpenSystem", "Oracle", "Outcome", "Pair",
+    "ModelError", "Needs", "NotApplicable", "OpenSystem", "Oracle", "Outcome", "Pair",
     "PerturbationSet", "PolicyError", "Pool", "PoolAnswer", "PoolColumns", "Progress",
-    "Reading", "Reason", "Resources", "Rows", "Runtime", "SameAnswer", "SameLabel", "Section",
-    "Setup", "Source", "Stop", "Strict", "Subject", "Suite", "SuiteKind", "SuiteModel",
+    "Reading", "Reason", "Resources", "RowKind", "Rows", "Runtime", "SameAnswer", "SameLabel",
+    "Section", "Setup", "Source", "Stop", "Strict", "Subject", "Suite", "SuiteKind", "SuiteModel",
     "SystemKind", "Table", "Task", "TestPlan", "Unit", "UsageError", "View",
     "pool_by_pool",
 ]  # fmt: skip
@@ -73,7 +82,7 @@ _NAMES = {
     "fairgate.domain.schema": "Access Capabilities Strict SuiteModel",
     "fairgate.domain.units": "Assessed Reading Reason Unit",
     "fairgate.metrics.columns": "Pool PoolAnswer PoolColumns pool_by_pool",
-    "fairgate.metrics.metric": "CONTROL DEMOGRAPHIC NET Metric Rows Table",
+    "fairgate.metrics.metric": "CONTROL DEMOGRAPHIC NET Metric Needs RowKind Rows Table",
     "fairgate.relations.oracles.oracle": "Oracle",
     "fairgate.relations.perturbation_sets": "PerturbationSet",
     "fairgate.relations.relation": (

@@ -223,7 +223,7 @@ def _limits() -> Mapping[str, tuple[float, float]]:
     """Return the least and the greatest value of each column that a metric rests on."""
     limits: dict[str, tuple[float, float]] = {}
     for metric in METRICS:
-        least, greatest = metric.column_limits or metric.row_limits
+        least, greatest = metric.row_limits
         low, high = limits.get(metric.column, (least, greatest))
         limits[metric.column] = (min(low, least), max(high, greatest))
     return limits

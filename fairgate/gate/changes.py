@@ -260,8 +260,6 @@ def undecided_change(now: Table, base: Table, metric: Metric, seed: int) -> Unde
 def _undecided(table: Table, metric: Metric, left_out: set[str]) -> Observations:
     """Return 1 for each case that is not decided and 0 for each that is."""
     is_undecided = np.isnan(table.values[metric.column])
-    if metric.counts_otherwise is not None:
-        is_undecided &= ~metric.counts_otherwise(table)
     observed = Observations(
         keys=list(table.keys),
         clusters=table.clusters,

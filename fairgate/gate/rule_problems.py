@@ -118,7 +118,7 @@ def rule_problems(
             continue
         problems = list(_slice_problems(path, gate, metric, policy, plan))
         yield from problems
-        asked = (s.id for s in policy.suites if s.kind == metric.suite_kind)
+        asked = (s.id for s in policy.suites if s.kind == metric.rows.suite_kind)
         usable = (s for s in asked if gate.suite in (None, s))
         if not problems and not any(has_slice(gate, metric, plan, s) for s in usable):
             yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
@@ -134,7 +134,7 @@ def reference_problems(
     compares = {
         position
         for position, gate in policy.bounds
-        if (metric := BY_ID.get(gate.metric)) is not None and metric.needs_reference
+        if (metric := BY_ID.get(gate.metric)) is not None and metric.needs.reference
     }
     if "reference" in lost:
         return
@@ -183,7 +183,7 @@ def _question_problems(path: YamlPath, gate: GatePolicy, metric: Metric) -> Iter
             (*path, "regression"),
             f"{gate.metric} cannot be compared with a baseline case by case; give `max` instead",
         )
-    if gate.regression is not None and metric.needs_reference:
+    if gate.regression is not None and metric.needs.reference:
         sentence = (
             f"{gate.metric} compares with the policy's `reference` already; give `max` or `max_abs`"
         )
@@ -202,18 +202,20 @@ def _slice_problems(
     yield from _question_problems(path, gate, metric)
     if "band" in metric.dimensions and "band" not in gate.where:
         yield path, f"{gate.metric} needs `where: {{band: …}}`"
-    of_kind = (suite.id for suite in policy.suites if suite.kind == metric.suite_kind)
+    of_kind = (suite.id for suite in policy.suites if suite.kind == metric.rows.suite_kind)
     asked = [suite for suite in of_kind if gate.suite in (None, suite)]
     if not asked:
         sentence = (
-            f"{gate.metric} is a metric of suites of kind `{metric.suite_kind}`; "
+            f"{gate.metric} is a metric of suites of kind `{metric.rows.suite_kind}`; "
             f"{f'suite {quoted(gate.suite)} is none' if gate.suite else 'there is none'}"
         )
         yield (*path, "metric"), sentence
         return
     levels = [metric_levels(metric, plan, suite) for suite in asked]
-    if metric.relation and not any(levels):
-        sentence = f"{gate.metric} is of the relation {quoted(metric.relation)}; no suite names it"
+    if metric.needs.relation and not any(levels):
+        sentence = (
+            f"{gate.metric} is of the relation {quoted(metric.needs.relation)}; no suite names it"
+        )
         yield (*path, "metric"), sentence
         return
     yield from _setting_problems(path, gate, metric, levels)
@@ -230,7 +232,7 @@ def _slice_problems(
                 (*path, "where", name),
                 f"no suite produces {name} {quoted(value)}; {suggestion(value, sorted(known))}",
             )
-    has_control = with_control_arm(policy, plan) if metric.needs_neutral_wording else asked
+    has_control = with_control_arm(policy, plan) if metric.needs_controls else asked
     for suite in asked:
         if suite not in has_control:
             sentence = (
@@ -247,7 +249,7 @@ def _setting_problems(
     if "setting" not in metric.dimensions:
         return
     settings = list(dict.fromkeys(level for known in levels for level in known.get("setting", ())))
-    usable = [s for s in settings if s != NO_RETRIEVAL or not metric.needs_documents]
+    usable = [s for s in settings if s != NO_RETRIEVAL or not metric.needs.documents]
     if compares_settings(metric) and not all(
         NO_RETRIEVAL in known.get("setting", ()) for known in levels
     ):

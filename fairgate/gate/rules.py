@@ -186,17 +186,17 @@ def metric_levels(
     metric: Metric, plan: TestPlan, suite: str, where: Mapping[str, str] | None = None
 ) -> dict[str, list[str]]:
     """Return the values that each dimension takes among the units that a metric judges."""
-    if not metric.relation:
+    if not metric.needs.relation:
         return dimension_levels(plan, suite, where)
     units = [
         unit
         for unit in plan.outline
-        if fnmatchcase(unit.dimensions.get("relation", ""), metric.relation)
+        if fnmatchcase(unit.dimensions.get("relation", ""), metric.needs.relation)
         and (TOGETHER in unit.dimensions["category"] or not metric.of_combinations)
     ]
     refused = (each for each in plan.rejected if each.suite == suite)
     asked = any(unit.suite == suite and not unit.is_control for unit in units)
-    if not asked and not any(fnmatchcase(each.relation, metric.relation) for each in refused):
+    if not asked and not any(fnmatchcase(each.relation, metric.needs.relation) for each in refused):
         return {}
     return dimension_levels(replace(plan, units=units), suite, where)
 
@@ -216,7 +216,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
         if (metric := BY_ID.get(gate.metric)) is not None
         for suite in policy.suites
         if gate.suite in (None, suite.id)
-        and suite.kind == metric.suite_kind
+        and suite.kind == metric.rows.suite_kind
         and has_slice(gate, metric, plan, suite.id)
     ]
 
@@ -224,7 +224,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
 def has_slice(gate: GatePolicy, metric: Metric, plan: TestPlan, suite: str) -> bool:
     """Return whether a suite has cases in the slice of a gate."""
     levels = metric_levels(metric, plan, suite, gate.where)
-    if metric.needs_documents and levels:
+    if metric.needs.documents and levels:
         levels["setting"] = [s for s in levels.get("setting", ()) if s != NO_RETRIEVAL]
     return bool(levels) and all(v in levels.get(name, ()) for name, v in gate.where.items())
 
@@ -262,8 +262,9 @@ def about_documents(policy: Policy) -> list[str]:
     for gate in policy.gates:
         named = f"parity: {gate.parity}" if isinstance(gate, ParityPolicy) else gate.metric
         metric = None if isinstance(gate, ParityPolicy) else BY_ID.get(gate.metric)
-        is_about = metric is not None and metric.about is Subject.DOCUMENTS
-        if named == "parity: documents" or (is_about and metric and metric.suite_kind != "bbq"):
+        if named == "parity: documents" or (
+            metric and metric.about is Subject.DOCUMENTS and not metric.rows.are_items
+        ):
             names.append(named)
     return list(dict.fromkeys(names))
 

@@ -29,6 +29,7 @@ from fairgate.domain.outcomes import Better, Subject
 from fairgate.metrics.metric import (
     DEMOGRAPHIC,
     Metric,
+    Needs,
     Rows,
     Table,
     demographic_rows,
@@ -93,7 +94,7 @@ METRICS = (
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
         arms=(Rows(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR", trend=(),
-        of_planned=True, relation=_GENFAIR,
+        of_planned=True, needs=Needs(relation=_GENFAIR),
     ),
     _RETRIEVAL,
 )  # fmt: skip
@@ -107,11 +108,11 @@ OF_REPEATS = (
     Metric(
         id="stability", title="pairs with the same verdict in all repeats", column="stability",
         arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", better=Better.HIGHER, violations=False,
-        version=2, lacking=_LACKING,
+        version=2, needs=Needs(lacking=_LACKING),
     ),
     Metric(
         id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",
         arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", is_rate=False, violations=False,
-        version=2, lacking=_LACKING,
+        version=2, needs=Needs(lacking=_LACKING),
     ),
 )  # fmt: skip

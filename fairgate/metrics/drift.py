@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from fairgate.metrics.metric import Metric, Rows, Table
+from fairgate.metrics.metric import Metric, Needs, Rows, Table
 from fairgate.stats.observations import Mask
 
 COLUMN = "drift"
@@ -29,6 +29,6 @@ def _spoken(table: Table, *, control: bool) -> Mask:
 _TEST = Rows(weight=1.0, select=partial(_spoken, control=False))
 _DRIFT = Metric(
     id="drift", title="answers that a conversation changes", column=COLUMN, arms=(_TEST,),
-    violations=False, relation=RELATION, reference="FairGate, conversations",
+    violations=False, needs=Needs(relation=RELATION), reference="FairGate, conversations",
 )  # fmt: skip
 METRICS = (_DRIFT,)

@@ -29,7 +29,7 @@ from functools import partial
 import numpy as np
 
 from fairgate.domain.outcomes import Better, Subject
-from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Table, observed_rows
+from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Needs, Table, observed_rows
 from fairgate.stats.observations import Floats
 
 NET = "exposure-net"
@@ -62,13 +62,13 @@ def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
 
 
 _metric = partial(
-    Metric, arms=DEMOGRAPHIC, violations=False, relation="documents/*", trend=(),
+    Metric, arms=DEMOGRAPHIC, violations=False, needs=Needs(relation="documents/*"), trend=(),
     about=Subject.DOCUMENTS,
 )  # fmt: skip
 _RATIO = _metric(
     id="exposure/ratio", title="exposure of documents as a multiple of neutral ones",
     column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False,
-    needs_controls=True,
+    needs=Needs(relation="documents/*", controls=True),
     row_limits=(0.0, 1000.0),  # beyond any bound that says something
     comparable=False, reference="Singh and Joachims 2018; TREC Fair Ranking",
 )  # fmt: skip

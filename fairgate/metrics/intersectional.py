@@ -25,7 +25,7 @@ from functools import partial
 import numpy as np
 
 from fairgate.domain.units import Reason
-from fairgate.metrics.metric import OWN_CONTROLS, Metric, Rows, Table
+from fairgate.metrics.metric import OWN_CONTROLS, Metric, Needs, Rows, Table
 from fairgate.stats.observations import Mask
 
 COLUMN = "hidden"
@@ -51,6 +51,7 @@ HIDDEN = Metric(
             always=OWN_CONTROLS,
         ),
     ),
-    dimensions=("category",), violations=False, relation=RELATION, of_combinations=True,
+    dimensions=("category",), violations=False, of_combinations=True,
+    needs=Needs(relation=RELATION),
     reference="HInter (Souani et al. 2025), hidden intersectional bias",
 )  # fmt: skip

@@ -133,6 +133,45 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RowKind:
+    """What the rows of a table are, by the kind of its suite."""
+
+    suite_kind: str
+    dimensions: frozenset[str]
+    """Those that select rows (a band does not: it defines the value)."""
+    reported: tuple[tuple[str, ...], ...] = ()
+    """Dimensions whose combinations are reported; empty: the whole, then each dimension."""
+    are_items: bool = False
+    """Whether they are question items: choices between options, which a system may guess, in few
+    clusters (templates). These get Student's interval with G - 1 degrees of freedom."""
+
+
+PAIRS = RowKind(
+    suite_kind="metamorphic", dimensions=frozenset({"category", "term", "relation", "phrase"})
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Without what a suite has no value of a metric."""
+
+    relation: str = ""
+    """The only relation (or family, `genfair/*`) whose rows have it; empty: every relation's."""
+    controls: bool = False
+    """Whether a row's value is made beside control prompts, which its suite must then ask."""
+    reference: bool = False
+    """Whether it compares with the answers of the policy's `reference`."""
+    documents: bool = False
+    """Whether question items have no value of it without documents."""
+    lacking: str = ""
+    """What a suite without its column lacks, with `{suite}`, behind the metric's id; empty: whether
+    a suite has the column follows from its relations and kind."""
+
+
+NOTHING = Needs()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """A number that a rule can gate on. Equal `version` means comparable with a baseline."""
 
@@ -142,6 +181,8 @@ class Metric:
     column: str
     arms: tuple[Rows, ...]
     reference: str
+    rows: RowKind = PAIRS
+    needs: Needs = NOTHING
     about: Subject = Subject.ANSWERS
     better: Better = Better.LOWER
     dimensions: tuple[str, ...] = ("category", "term", "relation")
@@ -150,22 +191,12 @@ class Metric:
     """Rates are fractions in [0, 1] (nets in [-1, 1]), shown times 100; scores as they are."""
     row_limits: tuple[float, float] = (0.0, 1.0)
     """Least and greatest value that a row can have."""
-    column_limits: tuple[float, float] | None = None
-    """Those of the column, where rows are derived from it; None: the same."""
     violations: bool = True
     """Whether a value of 1 is a violated pair, so that violations can be counted."""
     values: Callable[[Table, Mapping[str, str]], Floats] | None = None
     """Derives a row's value from the table and the slice; None takes the column as it is."""
-    counts_otherwise: Callable[[Table], Mask] | None = None
-    """Rows [n] that are decided though their column has no value; None: no row is."""
-    row_dimensions: frozenset[str] = frozenset({"category", "term", "relation", "phrase"})
-    """Those of the `where` dimensions that select rows (a band does not: it defines the value)."""
     comparable: bool = True
     """Whether a regression rule may compare it with a baseline, case by case."""
-    suite_kind: str = "metamorphic"
-    """Kind of the suites that have this metric."""
-    reported: tuple[tuple[str, ...], ...] = ()
-    """Dimensions whose combinations are reported; empty: the whole, then each dimension."""
     trend: tuple[str, ...] | None = None
     """Dimensions of the slices that reports show beside the baseline even where no rule does."""
     is_key_figure: bool = False
@@ -174,17 +205,6 @@ class Metric:
     """Whether values are distances in one embedder's space, which another's do not compare with."""
     of_planned: bool = False
     """Whether undecided rows count, too, as ones that violate nothing: a share of all planned."""
-    relation: str = ""
-    """The only relation (or family, `genfair/*`) whose rows have it; empty: every relation's."""
-    needs_controls: bool = False
-    """Whether a row's value is made beside control prompts, which its suite must then ask."""
-    needs_reference: bool = False
-    """Whether it compares with the answers of the policy's `reference`."""
-    needs_documents: bool = False
-    """Whether question items have no value of it without documents."""
-    lacking: str = ""
-    """What a suite without its column lacks, with `{suite}`, behind the metric's id; empty: whether
-    a suite has the column follows from its relations and kind."""
     of_combinations: bool = False
     """Whether it judges pairs of attributes, and not the attributes by themselves."""
     pool_columns: PoolColumns | None = None
@@ -192,14 +212,11 @@ class Metric:
     the kind of suite, or a relation, brings the column."""
     averaged_over: str = ""
     """Dimension over whose levels the value is averaged where a slice names none; empty: none."""
-    of_items: bool = False
-    """Whether its rows are question items: choices between options, which a system may guess, in
-    few clusters (templates). These get Student's interval with G - 1 degrees of freedom."""
 
     @property
-    def needs_neutral_wording(self) -> bool:
-        """Tell whether suites without a control arm have no value of it."""
-        return self.needs_controls or any(not arm.sliced for arm in self.arms)
+    def needs_controls(self) -> bool:
+        """Tell whether suites without control prompts have no value of it."""
+        return self.needs.controls or any(not arm.sliced for arm in self.arms)
 
     @property
     def is_difference(self) -> bool:
@@ -239,7 +256,7 @@ def observed_rows(
     metric: Metric, table: Table, where: Mapping[str, str]
 ) -> tuple[Integers, npt.NDArray[np.int8]]:
     """Return the rows [n] that `metric` uses in the slice `where`, and the arm [n] of each."""
-    rows_of = {k: v for k, v in where.items() if k in metric.row_dimensions}
+    rows_of = {k: v for k, v in where.items() if k in metric.rows.dimensions}
     arms = np.full(len(table.keys), -1, dtype=np.int8)
     for index, arm in enumerate(metric.arms):
         levels = {

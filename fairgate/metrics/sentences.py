@@ -25,8 +25,6 @@ OF_TEXT = (
 COLUMNS = (*OF_TEXT, STRANGE, UNRELATED, STRANGEST, GROUNDED, RECURRING, CORE)
 LEAST_CORE = 3
 """Sources whose sentences must resemble each other to count as recurring."""
-FEWEST_SOURCES = 24
-"""Sources below which answers in sentences give no verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,19 +29,16 @@ from __future__ import annotations
 from functools import partial
 
 from fairgate.domain.outcomes import Better, Subject
-from fairgate.metrics.metric import DEMOGRAPHIC, Metric
-from fairgate.metrics.social_bias import ALL_AMBIGUOUS, DIMENSIONS, REPORTED
+from fairgate.metrics.metric import DEMOGRAPHIC, Metric, Needs
+from fairgate.metrics.social_bias import ALL_AMBIGUOUS, DIMENSIONS, ITEMS
 
 ANSWER, UNREADABLE, DIRECTION = "shift/answer", "shift/unreadable", "shift/direction"
 DEGREE, DOCUMENTS, EXPOSURE = "shift/degree", "shift/documents", "shift/exposure"
 CHANGES = "shift/changes"
 OPTION, UNKNOWN = "shift/option", "shift/unknown"
 _REFERENCE = "FairGate, beside a reference"
-_beside = partial(Metric, needs_reference=True, reference=_REFERENCE)
-_of_items = partial(
-    _beside, suite_kind="bbq", dimensions=DIMENSIONS, reported=REPORTED,
-    row_dimensions=frozenset(DIMENSIONS), violations=False, of_items=True,
-)  # fmt: skip
+_beside = partial(Metric, needs=Needs(reference=True), reference=_REFERENCE)
+_of_items = partial(_beside, rows=ITEMS, dimensions=DIMENSIONS, violations=False)
 _MOVED = _beside(
     id=ANSWER, title="answers that moved from the reference's", column=ANSWER, arms=DEMOGRAPHIC,
     is_key_figure=True,

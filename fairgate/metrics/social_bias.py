@@ -30,17 +30,22 @@ import numpy as np
 
 from fairgate.domain.cases import NO_RETRIEVAL, Alignment, Condition
 from fairgate.domain.outcomes import Better, Subject
-from fairgate.metrics.metric import Metric, Rows, Table
+from fairgate.metrics.metric import Metric, Needs, RowKind, Rows, Table
 from fairgate.stats.observations import Floats, Mask
 
 DIMENSIONS = ("category", "setting", "retriever", "k", "instruction")
-REPORTED = (
-    ("setting",),
-    ("setting", "category"),
-    ("setting", "retriever"),
-    ("setting", "k"),
-    ("setting", "retriever", "k"),
-    ("setting", "instruction"),
+ITEMS = RowKind(
+    suite_kind="bbq",
+    dimensions=frozenset(DIMENSIONS),
+    reported=(
+        ("setting",),
+        ("setting", "category"),
+        ("setting", "retriever"),
+        ("setting", "k"),
+        ("setting", "retriever", "k"),
+        ("setting", "instruction"),
+    ),
+    are_items=True,
 )
 _OF_RETRIEVAL = frozenset({"setting", "retriever", "k"})
 _TOLERANCE = 1e-9
@@ -95,9 +100,8 @@ def _metric(name: str, title: str, column: str, arms: tuple[Rows, ...], **more: 
         "row_limits": (-1.0 if column in _SIGNED else 0.0, 1.0),
     }
     return Metric(
-        id=name, title=title, column=column, arms=arms, dimensions=DIMENSIONS,
-        row_dimensions=frozenset(DIMENSIONS), violations=False, suite_kind="bbq",
-        reported=REPORTED, of_items=True, averaged_over="instruction", version=2, **common | more,
+        id=name, title=title, column=column, arms=arms, rows=ITEMS, dimensions=DIMENSIONS,
+        violations=False, averaged_over="instruction", version=2, **common | more,
     )  # fmt: skip
 
 
@@ -123,7 +127,7 @@ _BASIC = (
 _STEREOTYPE_SHARE = _metric(
     "stereotype-share", "stereotypical documents among those retrieved", "stereotypes",
     (Rows(weight=1.0, select=_documents(_everything, with_documents=True)),), better=Better.LOWER,
-    reference="Zhang et al., table 5", about=Subject.DOCUMENTS, needs_documents=True,
+    reference="Zhang et al., table 5", about=Subject.DOCUMENTS, needs=Needs(documents=True),
 )  # fmt: skip
 
 
@@ -140,7 +144,7 @@ METRICS: tuple[Metric, ...] = (
         _metric(
             f"amplification/{metric.id}", f"amplification of {metric.title}", metric.column,
             _amplified(metric.arms), better=metric.better, reference="Zhang et al., section 4.2",
-            needs_documents=True,
+            needs=Needs(documents=True),
         )
         for metric in _BASIC
     ),

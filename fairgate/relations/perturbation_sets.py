@@ -49,8 +49,6 @@ class PerturbationSet:
     """What somebody who knows the language has to look at; empty where nothing is to be said."""
     is_own: bool = False
     """Whether it is a user's file, not an embedded one."""
-    spare: tuple[Term, ...] = ()
-    """Those that were not drawn, in the order of the draw."""
 
     @property
     def is_pool(self) -> bool:
@@ -105,12 +103,8 @@ def drawn(
         bare = [phrase for phrase in phrases if phrase not in of_form]
         chosen = _as_long_as(of_form or phrases, with_head, first)
         chosen |= _as_long_as(bare or phrases, without, count - first)
-    spare = [term for term in control.terms if term.term not in chosen]
-    return replace(
-        control,
-        terms=tuple(term for term in control.terms if term.term in chosen),
-        spare=tuple(_in_order(control.id, spare)),
-    )
+    terms = tuple(term for term in control.terms if term.term in chosen)
+    return replace(control, terms=terms)
 
 
 def _as_long_as(phrases: Sequence[str], terms: Sequence[Term], count: int) -> set[str]:

@@ -131,11 +131,15 @@ def list_metrics(shape: str) -> int:
 
     if shape == "json":
         limits = ("id", "max", "regression")
-        columns = ("id", "title", "better", "dimensions", "suite_kind", "version")
+        columns = ("id", "title", "better", "dimensions", "version")
         echo_json(
             {
                 "outcomes": [{name: getattr(each, name) for name in limits} for each in OUTCOMES],
-                "metrics": [{name: getattr(each, name) for name in columns} for each in METRICS],
+                "metrics": [
+                    {name: getattr(each, name) for name in columns}
+                    | {"suite_kind": each.rows.suite_kind}
+                    for each in METRICS
+                ],
             }
         )
         return ExitCode.PASS

@@ -623,7 +623,7 @@ def _scores(assessed: AssessedSuite) -> Column:
 def _of_metrics(relation: str) -> Iterator[PoolColumns]:
     """Yield what metrics bring to compute their own columns from a relation's answers."""
     for metric in METRICS:
-        if metric.pool_columns is not None and fnmatchcase(relation, metric.relation or "*"):
+        if metric.pool_columns is not None and fnmatchcase(relation, metric.needs.relation or "*"):
             yield metric.pool_columns
 
 

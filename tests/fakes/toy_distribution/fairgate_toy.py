@@ -26,6 +26,7 @@ from fairgate.api import (
     Metric,
     Reading,
     Reason,
+    RowKind,
     Rows,
     SameAnswer,
     Stop,
@@ -183,7 +184,7 @@ PING = SuiteKind("ping", PingPolicy, lambda policy, setup, materials: PingSuite(
 REFUSED = Metric(
     id="toy/refused", title="pings that were refused", column="no",
     arms=(Rows(weight=1.0, select=DEMOGRAPHIC[0].select),), reference="none", dimensions=("parity",),
-    row_dimensions=frozenset({"parity"}), suite_kind="ping",
+    rows=RowKind(suite_kind="ping", dimensions=frozenset({"parity"})),
 )  # fmt: skip
 LONGER = Metric(
     id="toy/words", title="words beyond the other answers' median", column="toy-words",

@@ -46,7 +46,7 @@ def table_for(metric):
         dimensions={
             "category": [TERMS[term] for term in terms],
             "term": terms,
-            "relation": [metric.relation.replace("*", "x")] * size,
+            "relation": [metric.needs.relation.replace("*", "x")] * size,
             "setting": ["none" if row % SOURCES % 2 else "full" for row in range(size)],
             **{name: ["x"] * size for name in ("retriever", "k", "instruction")},
             "condition": [item[0] for item in items],
