@@ -131,6 +131,27 @@ class IdentityEstimate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SelectionRate:
+    """How often the scores of an identity reach a cut-off; no rule asks for it."""
+
+    suite: str
+    person: Person
+    cut_off: float
+    sources: int
+    """Sources whose score was read."""
+    rate: float
+    interval: tuple[float, float] | None
+    ratio: float | None
+    """To the highest rate of its category; None where that is 0."""
+    ratio_interval: tuple[float, float] | None
+    """None for the highest itself, and where that rate is hardly distinguishable from 0."""
+    highest: str
+    """The term with the highest rate."""
+    control: float | None
+    """Rate of the control prompts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnBand:
     """How far apart control prompts lie in a column, around their mean."""
 

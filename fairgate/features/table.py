@@ -43,6 +43,10 @@ _PARQUET = b"PAR1"
     "--better", type=click.Choice(["higher", "lower"]), default="higher", show_default=True,
     help="Which scores are the better ones.",
 )  # fmt: skip
+@click.option(
+    "--selected-from", type=float, metavar="SCORE",
+    help="Report who is selected, too: rates of this score or a better one, and their ratios.",
+)  # fmt: skip
 @click.option("--baseline", metavar="FILE", help="An earlier table, to compare with.")
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
@@ -81,7 +85,9 @@ def table(file: str, **options: Any) -> int:
         name=_name(file),
         limit=limit,
         is_better_lower=options["better"] == "lower",
+        selected_from=options["selected_from"],
         fingerprint=fingerprint,
+        day=str(runtime.today or ""),
     )
     progress = progress_for(quiet=options["quiet"])
     done = judged_table(read, gate, before, Resources(runtime, progress))

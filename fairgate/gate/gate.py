@@ -20,7 +20,7 @@ from fairgate.domain.outcomes import (
     Provenance,
     RuleResult,
 )
-from fairgate.domain.parity import ParityResult
+from fairgate.domain.parity import ParityResult, SelectionRate
 from fairgate.domain.ports import Executed, Progress, Staged, SystemUnderTest
 from fairgate.domain.units import Assessed
 from fairgate.gate.attribution import attribute, crossed_cases, crossing_price, documents_of_pairs
@@ -38,6 +38,7 @@ from fairgate.gate.measure import (
 from fairgate.gate.notices import notices_of
 from fairgate.gate.parity import judge_parity
 from fairgate.gate.rules import ParityRule, Rule, expand_rules, parity_rules
+from fairgate.gate.selection import selection_of
 from fairgate.gate.served import served_notices, served_problems, served_warnings
 from fairgate.gate.waivers import waiver_notices, with_waiver
 from fairgate.gate.waves import ReadingsOf, ask, assess
@@ -151,6 +152,7 @@ class GateResult:
     """How they relate to the anchor's."""
     attribution: Sequence[Attribution] = ()
     instability: Sequence[Instability] = ()
+    selection: Sequence[SelectionRate] = ()
     notices: Sequence[str] = ()
     """What a reader must know of the answers."""
     origin: Origin | None = None
@@ -233,6 +235,12 @@ def run_gate(
             result,
             attribution=attribution,
             instability=instability(plan.units, answers.readings),
+            selection=[
+                rate
+                for name, suite in gate_input.suites.items()
+                if suite.selected_from is not None
+                for rate in selection_of(tables[name], suite.selected_from, policy.confidence)
+            ],
             notices=[
                 *notices_of(policy, answers.executions, assessed, tables),
                 *served_notices(answers.executions),

@@ -62,8 +62,12 @@ class TableGate:
     """Largest difference that is accepted, in the outcome's unit; None: the outcome's own."""
     is_better_lower: bool = False
     """Whether a lower score is the better one."""
+    selected_from: float | None = None
+    """Of scores, the one that selects somebody, with the better ones."""
     fingerprint: str = ""
     """Of the file that was read."""
+    day: str = ""
+    """YYYY-MM-DD, for the record."""
 
 
 def judged_table(
@@ -82,6 +86,11 @@ def judged_table(
         raise UsageError(
             f"{table.place}: the outcome is answers in sentences, which an embedder reads; judge "
             "them with `fairgate table FILE`"
+        )
+    if gate.selected_from is not None and kind is not OutcomeKind.SCORE:
+        raise UsageError(
+            f"{table.place}: the outcome is {kind}s, of which nobody is selected from "
+            f"{gate.selected_from:g} on; expected numbers"
         )
     for read in filter(None, (table, baseline)):
         _refuse_named_controls(read)
@@ -133,6 +142,7 @@ def _judged(
             outcome=kind,
             scale=scale,
             is_better_lower=gate.is_better_lower,
+            cut_off=gate.selected_from,
         )
     policy = Policy(
         version=1,
@@ -160,6 +170,7 @@ def _judged(
         ),
         references=references,
         notices=[*_unknown(suites), *table.notices],
+        day=gate.day,
     )
     recording = RecordedAnswers(table.place, executions)
     system = RecordedSystem(lambda: recording, lambda: _embedder(policy, resources))

@@ -18,7 +18,7 @@ from itertools import chain
 
 from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
-from fairgate.domain.parity import ParityResult
+from fairgate.domain.parity import ParityResult, SelectionRate
 from fairgate.domain.units import Assessed, Claim, Reason
 from fairgate.gate.gate import GateResult
 from fairgate.gate.labels import Precision
@@ -140,6 +140,7 @@ def run_record(result: GateResult) -> dict[str, object]:
             "environment": dict(provenance.environment),
         },
         **({"labels": _labels(gate_input.precisions)} if gate_input.precisions else {}),
+        **({"selection": [*map(_selection, result.selection)]} if result.selection else {}),
         **({} if result.origin is None else {"answers": _record(result.origin)}),
         **({"day": gate_input.day} if gate_input.day else {}),
         "notices": result.remarks,
@@ -187,6 +188,10 @@ def _parity(parity: ParityResult) -> dict[str, object]:
         ],
         "bands": _plain(parity.bands),
     }
+
+
+def _selection(rate: SelectionRate) -> dict[str, object]:
+    return {**_record(rate, without=("person",)), "who": "/".join(filter(None, rate.person))}
 
 
 def _change(change: Change | None) -> dict[str, object] | None:

@@ -81,6 +81,7 @@ def scan(  # noqa: PLR0913 (a column each, all by name)
     by: str | None = None,
     limit: float | None = None,
     better: str = "higher",
+    selected_from: float | None = None,
     baseline: Any = None,
 ) -> TableVerdict:
     """Say who is treated differently in a table of outcomes.
@@ -89,8 +90,9 @@ def scan(  # noqa: PLR0913 (a column each, all by name)
     a row an answer, or a row a source with a column for each identity. The other arguments are the
     options of `fairgate table`; columns are found by their names where none is given. `control`
     names a column of yes and no, or values of `who` or `category`. `limit` is in the outcome's unit
-    and `better` says which scores are the better ones, `higher` or `lower`. `baseline` is an
-    earlier table with the same columns.
+    and `better` says which scores are the better ones, `higher` or `lower`; with `selected_from`
+    rates of that score or a better one are reported, too. `baseline` is an earlier table with the
+    same columns.
 
     Reads and writes nothing; equal tables give equal results, whatever the order of their rows.
     Raises DataError where the table cannot be judged, with the row and the column.
@@ -99,7 +101,7 @@ def scan(  # noqa: PLR0913 (a column each, all by name)
         source=source, who=who, category=category, outcome=_several(outcome), repeat=repeat,
         control=_several(control), by=by,
     )  # fmt: skip
-    gate = TableGate(limit=limit, is_better_lower=better == "lower")
+    gate = TableGate(limit=limit, is_better_lower=better == "lower", selected_from=selected_from)
     before = None if baseline is None else _read(baseline, columns, "baseline")
     return TableVerdict(run=judged_table(_read(table, columns, _PLACE), gate, before))
 

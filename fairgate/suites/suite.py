@@ -227,6 +227,11 @@ class Suite(ABC):
         return getattr(self.policy, "repeats", 1)
 
     @property
+    def selected_from(self) -> float | None:
+        """The score that selects somebody, with the better ones; None: nobody is selected."""
+        return None
+
+    @property
     def has_control_arm(self) -> bool:
         """Whether the suite asks control prompts too."""
         return False

@@ -70,6 +70,14 @@ def test_the_limit_is_in_the_unit(workspace):
     assert workspace.run("run", "policy.yaml", "--out", "out") == 0
 
 
+def test_who_is_selected_is_reported_beside_the_scores(workspace):
+    assert rated(workspace, SCORE.replace("}", ", selected: {from: 6}}"), answer=lower) == 1
+    rates = {each["who"]: each for each in workspace.record()["selection"]}
+    assert rates["race/black"]["ratio"] < 0.8
+    assert rates["gender/man"]["cut_off"] == 6
+    assert not any("selected" in rule["metric"] for rule in workspace.record()["rules"])
+
+
 def test_lower_may_be_better(workspace):
     lower_is_better = '{from: 1, to: 10, marker: "Score:", better: lower}'
     assert rated(workspace, lower_is_better, answer=lower) == 1

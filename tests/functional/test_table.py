@@ -213,6 +213,30 @@ def test_a_higher_score_may_be_the_worse_one():
     assert favoured.estimate < -2
 
 
+def test_who_is_selected_is_reported_and_decides_nothing(table, tmp_path, capsys):
+    rows = scored(effect=0)
+    path = write(tmp_path / "scores.csv", rows)
+    assert table(path, "--out", "out")[0] == 0
+    code, _ = table(path, "--selected-from", 65, "--out", "selected")
+    assert code == 0
+    then, now = (
+        json.loads((tmp_path / name / "run.json").read_text()) for name in ("out", "selected")
+    )
+    first = next(rate for rate in now.pop("selection") if rate["who"] == "gender/women")
+    own = [row["score"] >= 65 for row in rows if row["who"] == "women"]
+    assert first["rate"] == pytest.approx(sum(own) / len(own), abs=1e-6)
+    assert then == now
+    assert "a score of 65 or better" in (tmp_path / "selected" / "report.md").read_text()
+    assert main(["record", "selected", "--out", "record.json"]) == 0
+    (run,) = json.loads((tmp_path / "record.json").read_text())["runs"]
+    assert run["selection"][0].items() <= first.items()
+    assert run["repeat"][-1].startswith("fairgate table ")
+    labels = [{**row, "score": "no" if row["score"] < 60 else "yes"} for row in rows]
+    code, said = table(write(tmp_path / "labels.csv", labels), "--selected-from", 65)
+    assert code == 2
+    assert "the outcome is labels, of which nobody is selected from 65 on" in said
+
+
 def test_a_table_is_compared_with_an_earlier_one(table, tmp_path):
     before = write(tmp_path / "before.csv", scored(effect=0))
     after = write(tmp_path / "after.csv", scored(effect=3))

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fairgate.domain.errors import DataError, ExitCode, FairGateError, UsageError
 from fairgate.domain.parity import PARITY, Against
 from fairgate.domain.wording import harmless, probability
-from fairgate.gate.run_folder import EXECUTIONS, RECORD, check_run, run_policy_path
+from fairgate.gate.run_folder import EXECUTIONS, RECORD, TABLE, check_run, run_policy_path
 from fairgate.io.durable import PARTS, write_text
 from fairgate.io.git import FULL_COMMIT, Repository, keep_output_out_of_git, repository_of
 from fairgate.io.tables import read_json_object
@@ -124,6 +124,18 @@ class _Parity(_Read):
     identities: list[_Identity]
 
 
+class _Selected(_Read):
+    suite: Text
+    who: Text
+    cut_off: Number
+    sources: int
+    rate: Share
+    interval: tuple[Number, Number] | None
+    ratio: Number | None
+    ratio_interval: tuple[Number, Number] | None
+    highest: Text
+
+
 class _Measured(_Read):
     metric: Text
     suite: Text
@@ -157,6 +169,7 @@ class _Run(_Read):
     measurements: list[_Measured]
     rules: list[_Rule]
     parity: list[_Parity]
+    selection: list[_Selected] = []
     evidence: _Evidence
     baseline: Text | None
     notices: list[Text]
@@ -226,6 +239,20 @@ class Estimate(Part):
     interval: tuple[float, float] | None
 
 
+class Selection(Part):
+    """How often test scores of one identity reached the cut-off; a description, no finding."""
+
+    suite: str
+    who: str
+    cut_off: float
+    sources: int
+    rate: float
+    interval: tuple[float, float] | None
+    ratio: float | None = Field(description="To the highest rate of its category.")
+    ratio_interval: tuple[float, float] | None
+    highest: str = Field(description="Whose rate is the highest of the category.")
+
+
 class TestedRun(Part):
     """One finished run of one policy."""
 
@@ -255,6 +282,7 @@ class TestedRun(Part):
     missing: int
     claims: list[Claim]
     identities: list[Estimate]
+    selection: list[Selection]
     unseen: list[str] = Field(description="What this run could not judge, and why.")
     repeat: list[str] = Field(description="Commands that repeat the run.")
 
@@ -374,11 +402,18 @@ def _tested(folder: Path, policy: Path | None) -> TestedRun:
         missing=len(run.evidence.missing),
         claims=[*_claims(run, history)],
         identities=[*_identities(run)],
+        selection=[
+            Selection(
+                **each.model_dump()
+                | {name: _short(getattr(each, name)) for name in ("suite", "who", "highest")}
+            )
+            for each in run.selection
+        ],
         unseen=[_short(text) for text in _unseen(run)],
         repeat=[
             f"git checkout {run.provenance.commit or 'COMMIT'}",
             f"{_INSTALLED} # your fork or copy, at version {_short(run.fairgate)}",
-            f"fairgate run {name} --out RUN",
+            f"fairgate {'table' if TABLE in run.provenance.under_test else 'run'} {name} --out RUN",
         ],
     )
 
@@ -710,6 +745,6 @@ def render_record(whole: Record) -> str:
     )
 
 
-def _points(value: float | None) -> str:
-    """Return a fraction in points."""
-    return "–" if value is None or not math.isfinite(value) else f"{100 * value:.1f}"
+def _points(value: float | None, times: int = 100) -> str:
+    """Return a fraction in points, a score as it is."""
+    return "–" if value is None or not math.isfinite(value) else f"{times * value:.1f}"

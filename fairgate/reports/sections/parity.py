@@ -7,18 +7,20 @@ for every report; how a difference is written depends on its column alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fairgate.domain.outcomes import Outcome, RuleResult, Subject
 from fairgate.domain.parity import (
     PARITY,
+    SCORE,
     Against,
     IdentityEstimate,
     Level,
     NamedNode,
     ParityResult,
     Person,
+    SelectionRate,
 )
 from fairgate.domain.wording import probability
 from fairgate.metrics.parity import OUTCOMES, OutcomeColumn, ParityOutcome
@@ -566,7 +568,7 @@ def _dot(
 
 def section(material: Material) -> Iterator[Section]:
     """Yield the figure as a chapter, with what each scan would have missed."""
-    charts = figure_of(material)
+    charts = [*figure_of(material), *_selected(material)]
     if not charts:
         return
     facts: list[blocks.KeyValue] = []
@@ -579,8 +581,8 @@ def section(material: Material) -> Iterator[Section]:
         many = figures.count(scan.sources, "source")
         words: blocks.Words = [f"{probability(scan.p)} over {many} and {others}"]
         if scan.reach:
-            words += ["; would have missed ", *_reach(scan, outcome)]
-        if scan.unjudged:
+            words += [". ", *_reach(scan, outcome)]
+        elif scan.unjudged:
             words += [f"; {scan.unjudged}"]
         facts.append((f"{outcome.id}, {figures.QUESTIONS[scan.against]}", words))
     yield Section(
@@ -591,6 +593,64 @@ def section(material: Material) -> Iterator[Section]:
         count=len(failing(material)),
         worth=90,
     )
+
+
+def _selected(material: Material) -> Iterator[blocks.Block]:
+    """Yield for each suite with a cut-off who is selected how often, beside the scores."""
+    by_suite: dict[str, list[SelectionRate]] = {}
+    for rate in material.result.selection:
+        by_suite.setdefault(rate.suite, []).append(rate)
+    dots = {
+        (scan.suite, dot.person): _dot(material, rule, dot, column, None).now
+        for rule, scan in scans(material)
+        if rule.against is Against.CONTROL and scan.outcome == SCORE
+        for dot in scan.identities
+        if (column := OUTCOMES[SCORE].by_column.get(dot.column)) is not None
+    }
+    for suite, rates in by_suite.items():
+        in_suite = f", {suite}" if len(by_suite) > 1 else ""
+        control = rates[0].control
+        beside = "" if control is None else f"; control prompts {_percent(control)} %"
+        yield blocks.Table(
+            label=f"Selected by identity{in_suite}",
+            caption=f"Selected{in_suite}, a score of {rates[0].cut_off:g} or better{beside}",
+            columns=columns(
+                "category", "who", numbers=["%", "range", "ratio", "range", "score", "range"]
+            ),
+            rows=[
+                blocks.Row(cells=[
+                    name(rate.person[0]),
+                    name(material.identity(suite, rate.person[1])),
+                    *_numbers(_percent, rate.rate, rate.interval),
+                    *_numbers(_hundredths, rate.ratio, rate.ratio_interval),
+                    figure((dot := dots.get((suite, rate.person), NOTHING)).shown),
+                    figure(dot.interval),
+                ])
+                for rate in rates
+            ],
+            most=_MOST,
+        )  # fmt: skip
+    if by_suite:
+        about = (
+            "Selected is a share of the sources, the ratio that to the highest of the category; "
+            "ranges are each for itself. Nothing fails by it. (Four-fifths rules ask for .80.)"
+        )
+        yield blocks.Text(lines=[about])
+
+
+def _numbers(
+    written: Callable[[float], str], value: float | None, ends: tuple[float, float] | None
+) -> list[blocks.Inline]:
+    between = " to ".join(map(written, ends)) if ends else figures.NONE
+    return [figure(figures.NONE if value is None else written(value)), figure(between)]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
+
+
+def _hundredths(ratio: float) -> str:
+    return f"{ratio:.2f}"
 
 
 def plain(words: blocks.Inline) -> str:

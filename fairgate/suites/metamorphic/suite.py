@@ -301,6 +301,12 @@ class MetamorphicSuite(Suite):
         return () if score is None else (SCORES[score.better == "lower"],)
 
     @property
+    def selected_from(self) -> float | None:
+        """The score from which the task says that somebody is selected."""
+        score = None if self.task is None else self.task.score
+        return None if score is None or score.selected is None else score.selected.low
+
+    @property
     def _own_columns(self) -> tuple[str, ...]:
         """Columns that single relations fill, each once."""
         return tuple(

@@ -125,6 +125,8 @@ class TableSuite(Suite):
     scale: Scale = ANY
     is_better_lower: bool = False
     """Of scores, which way is worse."""
+    cut_off: float | None = None
+    """Of scores, the one that selects somebody."""
 
     @cached_property
     def oracles(self) -> Mapping[str, Oracle]:
@@ -149,6 +151,11 @@ class TableSuite(Suite):
     def why_unread(self, response: str) -> str:
         """Say that an answer in sentences has more of them than are read."""
         return why_unread(response) if self.outcome is OutcomeKind.TEXT else ""
+
+    @property
+    def selected_from(self) -> float | None:
+        """The score from which somebody is selected."""
+        return self.cut_off
 
     @property
     def has_control_arm(self) -> bool:
