@@ -214,8 +214,8 @@ class Case(NamedTuple):
     """What completes the answer, so that nothing more is generated; None: it runs to its end."""
     oracle: str = ""
     """Which of the suite's oracles reads the answer; empty where the suite has one."""
-    text: str = ""
-    """What the prompt shows, where that is not the query itself."""
+    item_text: str = ""
+    """What the prompt shows of a question item, whose options the retriever does not see."""
     options: tuple[str, ...] = ()
     """Answer options in the order shown (BBQ); empty for labelled tasks."""
     scored: tuple[str, ...] = ()
@@ -247,6 +247,11 @@ class Case(NamedTuple):
     """What the user says in the turns of the conversation before the question, in order."""
     of_reference: bool = False
     """Whether the policy's `reference` is asked; False: the system under test is."""
+
+    @property
+    def text(self) -> str:
+        """Return what the prompt shows."""
+        return self.item_text or self.query
 
     @property
     def conversation(self) -> str:

@@ -67,6 +67,20 @@ class Waiver:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Doubts:
+    """What the gate weighs beside the outcome of a rule."""
+
+    is_incomplete: bool = False
+    """Baseline or anchor lacks the value to compare with (exit 3)."""
+    is_diluted: bool = False
+    """A bound holds with the cases that were added or left out, and not on the baseline's."""
+    is_bare: bool = False
+    """It fails by an estimate alone, beyond its bound by no more than chance explains."""
+    open_evidence: str = ""
+    """What would end the run without a pass if the rule did not fail: no waiver is about that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
     """What became of one rule: a bound of a metric in a slice, or a question about an outcome."""
 
@@ -98,14 +112,7 @@ class RuleResult:
     """Not evaluated only because there is no baseline yet, or no base commit to compare with."""
     failed: Sequence[str] = ()
     """Which checks failed: `bound`, `regression`, `budget`, `unreadable`, `parity`."""
-    is_not_in_baseline: bool = False
-    """Baseline or anchor lacks the value to compare with: it is incomplete (exit 3)."""
-    is_diluted: bool = False
-    """A bound holds with the cases that were added or left out, and not on the baseline's."""
-    is_bare: bool = False
-    """It fails by an estimate alone, beyond its bound by no more than chance explains."""
-    open_evidence: str = ""
-    """What would end the run without a pass if this rule did not fail: no waiver is about that."""
+    doubts: Doubts = Doubts()
     waiver: Waiver | None = None
     """What keeps this failure from stopping the build; the outcome stays `fail`."""
 

@@ -127,7 +127,7 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
         together = time.monotonic() - started
     prompts = {
         render_prompt(
-            DEFAULT_TEMPLATE, instruction=case.instruction, text=case.text or case.query,
+            DEFAULT_TEMPLATE, instruction=case.instruction, text=case.text,
             documents=(), characters=1,
         )
         for case in loaded.plan.cases
@@ -241,7 +241,7 @@ def _memory(plan: TestPlan, system: SystemUnderTest) -> list[str]:
     statement, question = _REMEMBER
     key = case.suite, case.key
     reminder = case._replace(
-        query=question, text="", instruction="", before=(statement,), labels=(), stop=None, forms=()
+        query=question, instruction="", before=(statement,), labels=(), stop=None, forms=()
     )
     response = system.execute([reminder], SILENT)[key].response or ""
     if _WORD in response.lower():

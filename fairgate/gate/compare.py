@@ -9,6 +9,7 @@ import numpy as np
 
 from fairgate.domain.outcomes import (
     Change,
+    Doubts,
     Measurement,
     Measurements,
     Outcome,
@@ -124,11 +125,13 @@ def _result(  # noqa: PLR0913, PLR0917 (everything that a rule rests on)
             and not limits
         ),
         failed=list(dict.fromkeys(failed)),
-        is_not_in_baseline=is_incomplete,
-        is_diluted=is_diluted,
-        is_bare=bool(failed)
-        and all(check.is_bare for check in checks if check.outcome is Outcome.FAIL),
-        open_evidence=beside,
+        doubts=Doubts(
+            is_incomplete=is_incomplete,
+            is_diluted=is_diluted,
+            is_bare=bool(failed)
+            and all(check.is_bare for check in checks if check.outcome is Outcome.FAIL),
+            open_evidence=beside,
+        ),
     )
 
 

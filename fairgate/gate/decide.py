@@ -315,7 +315,7 @@ def diluted(rules: Sequence[RuleResult]) -> list[str]:
         f"{rule.metric}{f' ({_place(rule)})' if rule.where else ''} in suite {rule.suite} holds "
         f"only by cases that were added or left out: {'; '.join(rule.reasons)}"
         for rule in rules
-        if rule.is_diluted and not rule.advisory and rule.outcome is Outcome.INCONCLUSIVE
+        if rule.doubts.is_diluted and not rule.advisory and rule.outcome is Outcome.INCONCLUSIVE
     ]
 
 
@@ -427,9 +427,9 @@ def decide(
     with baseline and anchor, where there are such runs.
     """
     binding = [rule for rule in rules if not rule.advisory and not rule.is_reported]
-    if any(rule.fails_gate and not (rule.is_bare and evidence.problems) for rule in binding):
+    if any(rule.fails_gate and not (rule.doubts.is_bare and evidence.problems) for rule in binding):
         return Outcome.FAIL, ExitCode.GATE_FAILED
-    incomplete = any(rule.is_not_in_baseline for rule in binding)
+    incomplete = any(rule.doubts.is_incomplete for rule in binding)
     if incomplete or any(overlap.incompatible for overlap in overlaps):
         return Outcome.INCONCLUSIVE, ExitCode.BASELINE
     if evidence.problems:

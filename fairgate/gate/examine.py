@@ -123,7 +123,7 @@ def damage_notes(plan: TestPlan) -> Iterator[str]:
     for case in plan.cases:
         sources.setdefault((case.suite, source_of(case.key)), case)
     for case in sources.values():
-        texts = (case.text or case.query, *case.options)
+        texts = (case.text, *case.options)
         if how := next(filter(None, map(damage_in, texts)), ""):
             found.setdefault(how, []).append(case.key)
     if found:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.outcomes import Outcome, RuleResult
+from fairgate.domain.outcomes import Doubts, Outcome, RuleResult
 from fairgate.domain.parity import (
     SCORE,
     Against,
@@ -757,7 +757,7 @@ def _result(
         advisory=rule.gate.advisory,
         is_first_run=is_first_run,
         failed=[_FAILED.get(rule.against, "parity")] if failing else [],
-        is_not_in_baseline=is_since and bool(q.lacking) and not is_first_run,
+        doubts=Doubts(is_incomplete=is_since and bool(q.lacking) and not is_first_run),
     )
 
 
@@ -941,5 +941,6 @@ def _undiluted(
         failing = [node for node in parity.named if _is_beyond(node, rule)]
         if failing:
             reasons = [f"{words}, {sentence(node, rule, parity.others)}" for node in failing]
-            return replace(result, outcome=Outcome.INCONCLUSIVE, reasons=reasons, is_diluted=True)
+            doubts = replace(result.doubts, is_diluted=True)
+            return replace(result, outcome=Outcome.INCONCLUSIVE, reasons=reasons, doubts=doubts)
     return result

@@ -396,7 +396,7 @@ def _template(loaded: LoadedPolicy) -> str:
 
 
 def _row(case: Case, template: str) -> dict[str, object]:
-    text = case.text or case.query
+    text = case.text
     prompt = render_prompt(
         template, instruction=case.instruction, text=text, documents=(), characters=1
     )

@@ -223,8 +223,8 @@ def _uncovered(entry: WaiverPolicy, result: RuleResult, value: float | None, day
     owner, why = harmless(entry.owner), harmless(entry.reason)
     if entry.expires < day:
         return f"the waiver of {owner} ended on {entry.expires} ({why})"
-    if result.open_evidence:
-        return f"the waiver of {owner} does not cover too little evidence: {result.open_evidence}"
+    if lacking := result.doubts.open_evidence:
+        return f"the waiver of {owner} does not cover too little evidence: {lacking}"
     if _COMPARED.intersection(result.failed) and not entry.regression:
         return (
             f"the waiver of {owner} covers no regression; one that is known, too, is waived by "

@@ -33,15 +33,7 @@ from fairgate.reports.markdown import render_report
 from fairgate.reports.sections.case_browser import BIAS_WORDS
 
 SCHEMA_VERSION = 2
-_UNTOLD = (
-    "parity",
-    "failing",
-    "is_bare",
-    "is_diluted",
-    "is_not_in_baseline",
-    "open_evidence",
-    "waiver",
-)
+_UNTOLD = ("parity", "failing", "doubts", "waiver")
 _AS_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _VERDICTS = ("generation", "controlled", "retrieval")
 _SCORES = ("mean-distance", "label-changes", "rrs", "overlap")

@@ -206,7 +206,7 @@ def title(material: Material) -> Inline:
 
 
 def _lacking(result: GateResult) -> list[RuleResult]:
-    return [rule for rule in result.rules if rule.is_not_in_baseline]
+    return [rule for rule in result.rules if rule.doubts.is_incomplete]
 
 
 def unfit(result: GateResult) -> str:

@@ -240,7 +240,7 @@ class ApplicationSystem:
 def _question(case: Case, documents: Sequence[Document] | None) -> Question:
     return Question(
         query=case.query,
-        text=case.text or case.query,
+        text=case.text,
         instruction=case.instruction,
         prompt=prompt_alone(case),
         options=case.options,

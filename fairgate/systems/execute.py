@@ -351,7 +351,7 @@ def request_for(
     prompt = render_prompt(
         system.template,
         instruction=case.instruction,
-        text=case.text or case.query,
+        text=case.text,
         documents=documents or (),
         characters=system.document_characters,
     )
@@ -368,7 +368,7 @@ def request_for(
     return GenerationRequest(
         prompt=prompt,
         labels=case.labels,
-        stop=None if case.stop is None else case.stop.showing(case.text or case.query),
+        stop=None if case.stop is None else case.stop.showing(case.text),
         seed=seed,
         options=case.options,
         forms=case.forms,

@@ -140,7 +140,7 @@ def _folded(text: str, characters: int) -> str:
 
 def prompt_alone(case: Case) -> str:
     """Return a case's instruction and text in FairGate's own template, without documents."""
-    text = case.text or case.query
+    text = case.text
     return DEFAULT_TEMPLATE.format(instruction=case.instruction, documents="", text=text)
 
 

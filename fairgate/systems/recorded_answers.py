@@ -287,7 +287,7 @@ def _is_prompt_of(prompt: str, case: Case, *, is_tied: bool) -> bool:
     """
     if folded_question(prompt) == folded_question(prompt_alone(case)):
         return True
-    instruction, text = (_pattern(part) for part in (case.instruction, case.text or case.query))
+    instruction, text = (_pattern(part) for part in (case.instruction, case.text))
     told = unicodedata.normalize("NFC", prompt).translate(_INVISIBLE)
     rest, count = re.subn(instruction, "\n", told) if instruction else (told, 1)
     if is_tied:
@@ -451,7 +451,7 @@ class RowAnswers(RecordedAnswers):
         is_told_apart = (
             case.repeat or case.documents_of is not None or case.changed is not None or case.before
         )
-        texts = prompt_alone(case), case.text or case.query, case.query
+        texts = prompt_alone(case), case.text, case.query
         return () if is_told_apart else [folded_question(text) for text in texts]
 
     def answer(self, case: Case) -> Execution | None:

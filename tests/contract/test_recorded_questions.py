@@ -14,12 +14,12 @@ from fairgate.systems.recorded_answers import questions_hash, read_recorded
 
 CASE = Case(
     key="s", query='"Fine."', suite="x", instruction="Positive or negative?", labels=("a",),
-    cluster="s", text='"Fine." Say.', before=("Hello",), options=("a", "b"),
+    cluster="s", item_text='"Fine." Say.', before=("Hello",), options=("a", "b"),
     changed=CorpusDocument(id="d", text="A document."),
 )  # fmt: skip
 OTHERS = {
     "query": CASE._replace(query='"Not fine."'),
-    "text": CASE._replace(text='"Not fine." Say.'),
+    "text": CASE._replace(item_text='"Not fine." Say.'),
     "instruction": CASE._replace(instruction="Toxic or not?"),
     "before": CASE._replace(before=("Goodbye",)),
     "changed": CASE._replace(changed=CorpusDocument(id="d", text="Another document.")),
@@ -82,7 +82,7 @@ WAYS = {
 
 
 def test_what_is_no_other_question_is_none(tmp_path):
-    case = CASE._replace(query='"Café, fine."', text='"Café, fine." Say.')
+    case = CASE._replace(query='"Café, fine."', item_text='"Café, fine." Say.')
     told = line(case, *TELLS)
     alike = {
         "documents in the prompt": told
@@ -103,9 +103,7 @@ FRAMES = ("{i}\n\n{t}\nAnswer:", "{i}\n\n{t}", "{t}\n{i}", "{i} Text: {t} Answer
 
 def test_a_text_that_was_cut_is_another_one_in_whatever_prompt(tmp_path):
     """Where a line tells its prompt alone, what is left of a text is not taken for it."""
-    case = CASE._replace(
-        text="The food is good.", query="The food is good.", before=(), changed=None
-    )
+    case = CASE._replace(item_text="", query="The food is good.", before=(), changed=None)
     wrong = []
     for frame in FRAMES:
         for said in (

@@ -97,7 +97,7 @@ def _tokens(name: str, rows: list[dict]) -> dict[str, int]:
     prompts = [
         render_prompt(
             generator.prompt or DEFAULT_TEMPLATE, instruction=case.instruction,
-            text=case.text or case.query, characters=generator.document_characters,
+            text=case.text, characters=generator.document_characters,
             documents=[Document(text=one["text"])
                        for one in answered[case.key].get("documents") or ()],
         )

@@ -188,12 +188,12 @@ class YesNoOracle(Oracle):
 
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return `yes` or `no`; unreadable where it is neither."""
-        answer = read_yes_no(execution.response or "", case.text or case.query)
+        answer = read_yes_no(execution.response or "", case.text)
         return reading(answer, margin=execution.margin, shown=answer or "")
 
     def why(self, execution: Execution, case: Case) -> str:
         """Say which words keep an answer from being read."""
-        return why_unreadable(execution.response or "", _STOP.showing(case.text or case.query))
+        return why_unreadable(execution.response or "", _STOP.showing(case.text))
 
 
 @dataclass(frozen=True, slots=True)

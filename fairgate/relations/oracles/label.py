@@ -152,7 +152,7 @@ class LabelOracle(Oracle):
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the label's group; unreadable where the answer says none."""
         text = execution.response or ""
-        shown = case.text or case.query
+        shown = case.text
         if not may_repeat(words_read(text, self.task.marker), shown):
             shown = ""
         known = self._known.get((text, shown))
@@ -166,7 +166,7 @@ class LabelOracle(Oracle):
 
     def why(self, execution: Execution, case: Case) -> str:
         """Say which words keep an answer from being read."""
-        stop = self.stop().showing(case.text or case.query)
+        stop = self.stop().showing(case.text)
         return why_unreadable(execution.response or "", stop)
 
 

@@ -111,7 +111,7 @@ def questions(suite: QuestionItemSuite) -> Iterator[AskedItem]:
                 key=key,
                 suite=policy.id,
                 query=item.query,
-                text=question_text(item, options),
+                item_text=question_text(item, options),
                 instruction=intros[name, item.category],
                 labels=tuple(option.lower() for option in options),
                 stop=choice_stop(

@@ -269,11 +269,11 @@ def test_why_there_is_nothing_to_compare_with_is_said(against):
     assert "first run" in first.reasons[0]
     unfit = compared_with(table, table, reference, unfit=[reference])
     other = judged(table, rule_of(against=against, budget=0.1), unfit)
-    assert other.is_not_in_baseline
+    assert other.doubts.is_incomplete
     assert "other conditions" in other.reasons[0]
     lacks = compared_with(table, replace(table, values={}), reference)
     other = judged(table, rule_of(against=against, budget=0.1), lacks)
-    assert (other.outcome, other.is_not_in_baseline) == (Outcome.NOT_EVALUATED, True)
+    assert (other.outcome, other.doubts.is_incomplete) == (Outcome.NOT_EVALUATED, True)
     assert "nothing comparable" in other.reasons[0]
 
 
@@ -498,11 +498,11 @@ def test_easy_sources_do_not_dilute_harm_nor_are_hard_ones_left_out():
     rule = rule_of(max=0.2)
     assert judged(many.table(), rule).outcome is Outcome.PASS, "nothing tells them apart"
     found = judged(many.table(), rule, compared_with(many.table(), few.table()))
-    assert (found.outcome, found.is_diluted) == (Outcome.INCONCLUSIVE, True)
+    assert (found.outcome, found.doubts.is_diluted) == (Outcome.INCONCLUSIVE, True)
     assert "on the 1,160 cases that the baseline has too" in found.reasons[0]
     rest = Planted(sources=60, start=40)
     found = judged(rest.table(), rule_of(max=0.1), compared_with(rest.table(), few.table()))
-    assert (found.outcome, found.is_diluted) == (Outcome.INCONCLUSIVE, True)
+    assert (found.outcome, found.doubts.is_diluted) == (Outcome.INCONCLUSIVE, True)
     assert "cases of the baseline that are left out" in found.reasons[0]
 
 

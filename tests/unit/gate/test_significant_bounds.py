@@ -55,10 +55,10 @@ def judged(gate, sources, changed):
 def test_what_is_beyond_the_limit_fails_only_by_more_than_chance(sources, changed, outcome):
     found = judged({**CHANGED, **WOMAN, "evidence": "significant"}, sources, changed)
     assert found.outcome is outcome, found.reasons
-    assert not found.is_bare
+    assert not found.doubts.is_bare
     by_estimate = judged({**CHANGED, **WOMAN}, sources, changed)
     assert by_estimate.outcome is (Outcome.FAIL if changed > sources / 4 else Outcome.PASS)
-    assert by_estimate.is_bare == (by_estimate.outcome is not outcome)
+    assert by_estimate.doubts.is_bare == (by_estimate.outcome is not outcome)
 
 
 def test_a_limit_that_chance_can_explain_says_what_it_would_take():
