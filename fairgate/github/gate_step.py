@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fairgate.github.event import Event, Roots
     from fairgate.github.introduction import IntroductionReport
     from fairgate.github.no_verdict import Account
+    from fairgate.github.proof import Standing
     from fairgate.github.report import ChangeReport, Report, SeveralReports
     from fairgate.github.sides import Side
     from fairgate.reports.blocks import View
@@ -129,10 +130,13 @@ def gate_change(
     answers = _answers(inputs, subject)
     several, branches = len(inputs.policies) > 1, other_base(subject.event)
     reports: list[Report] = []
+    history = _standing(inputs, subject)
+    inputs = replace(inputs, report_only=inputs.report_only or not history.blocks)
     for policy in inputs.policies:
         progress = progress_for(quiet=False)
         explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
         judged, remarks, base = gate_policy(inputs, policy, subject, evaluate)
+        remarks += [history.remark] if history.remark and not reports else []
         if isinstance(judged, Introduction):
             report = introduced(judged, prefix, remarks)
             reports.append(report)
@@ -157,7 +161,7 @@ def gate_change(
     whole = SeveralReports(reports, branches) if several else reports[0]
     finish()
     write_outputs(subject.environment.get("GITHUB_OUTPUT", ""), answers())
-    _publish(whole, inputs, subject)
+    _publish(whole, inputs, subject, is_due=history.is_due)
     code = whole.exit_code
     return ExitCode.PASS if inputs.report_only and code in VERDICTS else code
 
@@ -244,7 +248,20 @@ def gate_policy(
     return judged, remarks, base
 
 
-def _publish(report: Report | SeveralReports, inputs: Inputs, posting: Posting) -> None:
+def _standing(inputs: Inputs, subject: Posting) -> Standing:
+    """Return whether the gate's red stops the build, which only `until-proven` leaves open."""
+    from fairgate.github.event import base_commit
+    from fairgate.github.proof import ALWAYS, standing
+
+    if not inputs.until_proven:
+        return ALWAYS
+    base = base_commit(subject.event, inputs.root, inputs.workspace, subject.api)
+    return standing(subject.api, subject.event, base, inputs.policies, subject.environment)
+
+
+def _publish(
+    report: Report | SeveralReports, inputs: Inputs, posting: Posting, *, is_due: bool
+) -> None:
     """Report to the runner, and leave in the run's folder what the comment's job is to say."""
     from fairgate.github.comments import run_url, write_comment
     from fairgate.github.no_verdict import NO_VERDICT
@@ -254,7 +271,8 @@ def _publish(report: Report | SeveralReports, inputs: Inputs, posting: Posting) 
         # What was not judged has no folder of a run.
         folder = Path(outputs["run-folder"] or inputs.scratch / NO_VERDICT)
         failed = report.exit_code != 0
-        create = mode == "always" or (failed if mode == "on-failure" else report.needs_attention)
+        attention = failed if mode == "on-failure" else report.needs_attention
+        create = mode == "always" or attention or is_due
         text = report.comment(run_url(event, posting.roots))
         outputs["comment-digest"] = write_comment(folder, text, create=create)
         outputs["run-folder"] = str(folder)

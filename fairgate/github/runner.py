@@ -23,6 +23,7 @@ from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import harmless, listed, quoted
 
 CommentMode = Literal["on-change", "always", "on-failure"]
+UNTIL_PROVEN = "until-proven"
 C = TypeVar("C", bound=Callable[..., Any])
 _BELIEVED = (
     "RUNNER_TEMP", "HOME", "XDG_CACHE_HOME", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE",
@@ -32,7 +33,7 @@ _CHOICES = {
     "device": ("cpu", "cuda"),
     "comment": get_args(CommentMode),
     "baseline_change": ("refuse", "allow"),
-    "report_only": ("true", "false"),
+    "report_only": ("true", "false", UNTIL_PROVEN),
 }
 _INPUTS = {
     "policy": ("", "Policy file, relative to the root of the checkout; several, each on a line."),
@@ -40,7 +41,10 @@ _INPUTS = {
     "device": ("cpu", "`cpu` or `cuda`."),
     "comment": ("on-change", "When a comment is due: `on-change`, `always` or `on-failure`."),
     "baseline_change": ("refuse", "`allow` lets a pull request's own policy and baseline decide."),
-    "report_only": ("false", "`true`: exit 0 whatever the verdict; it is still shown."),
+    "report_only": (
+        "false",
+        "`true`: exit 0 whatever the verdict, which is shown; `until-proven`: at first.",
+    ),
     "report_dir": ("", "Folder for the report files, inside the workspace."),
     "cache_dir": ("", "Folder for stored results, outside of the checkout."),
     "blame": (
@@ -80,6 +84,8 @@ class Inputs:
     """A folder of the runner's, outside the checkout."""
     runtime: Runtime
     report_only: bool
+    until_proven: bool
+    """Whether the gate's history says so instead (`github/proof.py`)."""
     report_dir: Path | None
     comment: CommentMode
     allows_change: bool
@@ -163,6 +169,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
             today=dt.datetime.now(tz=dt.UTC).date(),
         ),
         report_only=options["report_only"] == "true",
+        until_proven=options["report_only"] == UNTIL_PROVEN,
         report_dir=reports,
         comment=options["comment"],  # type: ignore[arg-type]
         allows_change=options["baseline_change"] == "allow",

@@ -47,6 +47,19 @@ _PER_PAGE = 100
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
+def first_moves(api: GitHubApi, repository: str, branch: str) -> dict[str, str]:
+    """Return when a branch, and no tag of its name, was first moved to each commit.
+
+    By the newest moves, in GitHub's form of times, which sorts. Raises ApiError.
+    """
+    ref, moved = f"refs/heads/{branch}", dict[str, str]()
+    for move in rows_of(api.get(f"/repos/{repository}/activity", ref=ref, per_page=_PER_PAGE)):
+        head, time = commit_of(move.get("after")), str(move.get("timestamp"))
+        if move.get("ref") == ref and head and _TIME.fullmatch(time):
+            moved[head] = min(time, moved.get(head, time))
+    return moved
+
+
 class BaseRuns:
     """The runs of the gate's own workflow on the default branch, as far as a commit's line goes."""
 
@@ -108,16 +121,8 @@ class BaseRuns:
 
     def _was_pushed(self, head: str, started: str) -> bool:
         """Return whether the branch, and no tag of its name, was moved to a commit before a run."""
-        ref = f"refs/heads/{self._branch}"
-        moves = self._api.get(f"{self._home}/activity", ref=ref, per_page=_PER_PAGE)
-        times = (
-            str(move.get("timestamp"))
-            for move in rows_of(moves)
-            if move.get("ref") == ref and move.get("after") == head
-        )
-        return bool(_TIME.fullmatch(started)) and any(
-            _TIME.fullmatch(time) and time <= started for time in times
-        )
+        moved = first_moves(self._api, self._repository, self._branch)
+        return bool(_TIME.fullmatch(started)) and moved.get(head, "~") <= started
 
     def _has_same_workflow(self, head: str) -> bool:
         """Return whether a commit's workflow file has the content of the base's."""

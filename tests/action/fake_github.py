@@ -222,12 +222,15 @@ class _Handler(Answering):
         return 200, {"permission": self.server.rights.get(match[1], "read")}
 
     def _runs(self, match, query, body):
+        wanted = {name: query[name] for name in ("head_sha", "event") if name in query}
         found = [
             {"id": number, **run} for number, run in self.server.runs.items()
             if str(run.get("path")).partition("@")[0].endswith(f"/{match[1]}")
-            and run["head_sha"] == query["head_sha"] and run["event"] == query["event"]
+            and run.get("head_branch") == query.get("branch", run.get("head_branch"))
+            and all(run[name] == value for name, value in wanted.items())
         ]  # fmt: skip
-        return 200, {"total_count": len(found), "workflow_runs": found}
+        size = int(query.get("per_page", 30))
+        return 200, {"total_count": len(found), "workflow_runs": found[::-1][:size]}
 
     def _parents(self, match, query, body):
         parents = self.server.parents.get(match[1])

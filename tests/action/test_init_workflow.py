@@ -65,7 +65,8 @@ def test_it_installs_the_services_packages_for_the_python_that_the_policy_starts
             assert code == 0, log
         elif uses == "org/fairgate":
             event = payloads.on_push("0" * 40, history.git("rev-parse", "HEAD"))
-            done = real_steps.on("push", event, inputs=step["with"], code=0)
+            given = {**step["with"], "report-only": "true"}
+            done = real_steps.on("push", event, inputs=given, code=0)
     asked = Path(done.outputs["run-folder"], "executions.jsonl").read_text().splitlines()
     assert {json.loads(line)["response"] for line in asked} <= {"positive", "negative"}
     assert len(asked) >= 20
