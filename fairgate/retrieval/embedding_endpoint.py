@@ -18,7 +18,8 @@ from fairgate.domain.errors import ModelError, UsageError
 from fairgate.domain.executions import Usage, usage_of
 from fairgate.domain.ports import Vectors
 from fairgate.domain.wording import harmless, quoted, shown
-from fairgate.io.http_messages import HttpAnswer, HttpService, Limits, keeps_secrets
+from fairgate.io.http_messages import HttpAnswer, Limits, keeps_secrets
+from fairgate.io.http_service import HttpService
 from fairgate.io.replies import outline
 
 AT_ONCE = 64

@@ -37,14 +37,8 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator, Runtime
 from fairgate.domain.schema import Access, Address, ByShape, Names, Role, Seed, Strict, Text, way_of
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted
-from fairgate.io.http_messages import (
-    ATTEMPTS,
-    NOT_NOW,
-    HttpAnswer,
-    HttpError,
-    HttpService,
-    failure_in,
-)
+from fairgate.io.http_messages import ATTEMPTS, NOT_NOW, HttpAnswer, HttpError, failure_in
+from fairgate.io.http_service import HttpService
 from fairgate.io.machine import libraries_of_answers
 from fairgate.io.replies import outline, place_of_text, served_of, text_of_parts
 from fairgate.systems.listed_tokens import MOST_LISTED, is_listed, listed_degrees

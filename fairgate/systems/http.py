@@ -32,11 +32,11 @@ from fairgate.io.http_messages import (
     Found,
     HttpAnswer,
     HttpError,
-    HttpService,
     Request,
     failure_in,
     keeps_secrets,
 )
+from fairgate.io.http_service import HttpService
 from fairgate.io.replies import ReplyPaths, parsed_json, reply_of, served_of, without_secrets
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter

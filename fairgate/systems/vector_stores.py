@@ -26,7 +26,8 @@ from fairgate.domain.executions import Document, Execution, Question
 from fairgate.domain.ports import Embedder, Vectors
 from fairgate.domain.schema import Access, Address, Strict, Text, facts, way_of
 from fairgate.domain.wording import concealed, harmless, listed, quoted
-from fairgate.io.http_messages import HttpAnswer, HttpService, secret_in
+from fairgate.io.http_messages import HttpAnswer
+from fairgate.io.http_service import HttpService, secret_in
 from fairgate.io.replies import (
     JsonPath,
     ReplyPaths,

@@ -9,7 +9,8 @@ from fakes.blamed import GATES, Memory, PlantedSides, bench, neutral_documents, 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.ports import NOTHING
 from fairgate.features.blame import blame_record, render_blame
-from fairgate.features.blame.factors import Factor, Known, blame
+from fairgate.features.blame.factors import Known, blame
+from fairgate.features.blame.sides import Factor
 
 
 def blamed(made, gates=GATES, more=None, **sides):

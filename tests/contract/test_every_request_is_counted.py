@@ -35,7 +35,7 @@ def test_whoever_opens_a_connection_is_held_to_a_budget():
             if name in opened:
                 opened[name].add(path.relative_to(PACKAGE).as_posix())
     assert opened["HttpService"] == ASKED_BY.keys()
-    assert opened["HttpClient"] == NO_QUESTIONS | {"io/http_messages.py"}
+    assert opened["HttpClient"] == NO_QUESTIONS | {"io/http_service.py"}
     for test in ASKED_BY.values():
         assert '"budget"' in Path(__file__).with_name(test).read_text()
 

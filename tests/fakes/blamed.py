@@ -12,9 +12,8 @@ from fakes.corpus import ListCorpus
 from fakes.planted import Bench, chance, policy_of, system_of
 
 from fairgate.domain.executions import CorpusDocument, Document, Execution
-from fairgate.features.blame.factors import Factor
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
-from fairgate.features.blame.sides import LimitedGenerator, QuestionLimit
+from fairgate.features.blame.sides import Factor, LimitedGenerator, QuestionLimit
 
 GATES = ({"parity": "answers"},)
 SOURCES = 10

@@ -17,13 +17,13 @@ from fairgate.domain.wording import quoted
 from fairgate.features.blame.factors import (
     Blame,
     ExplainedRule,
-    Factor,
     Known,
     Move,
     SearchedDocuments,
     rule_name,
 )
 from fairgate.features.blame.mixed_corpus import ChangedDocument
+from fairgate.features.blame.sides import Factor
 from fairgate.io.git import writable
 from fairgate.reports.escaping import plain, short_name
 from fairgate.reports.figures import count, points, signed, value

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import chain, combinations
 from math import factorial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from fairgate.domain.outcomes import Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.ports import SILENT, Progress, Staged
 from fairgate.domain.units import Unit
 from fairgate.features.blame.mixed_corpus import ChangedDocument
+from fairgate.features.blame.sides import Factor, LocalSides
 from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import NO_REFERENCES, References
 from fairgate.gate.delta_debugging import OutOfQuestions, smaller_and_smaller
@@ -45,26 +46,12 @@ from fairgate.policy.schema import GatePolicy, ParityPolicy
 from fairgate.reports.figures import is_rate, metric_in
 from fairgate.stats.observations import Observations, estimate, select
 
-if TYPE_CHECKING:
-    from fairgate.features.blame.sides import LocalSides
-
 MOST_CROSSED = 3
 """Up to so many factors, all combinations are run."""
 _DECIMALS = 6
 F = TypeVar("F")
 Weights = dict[frozenset[F], float]
 """What each combination's value is multiplied by; the sum is linear in the values."""
-
-
-class Factor(StrEnum):
-    """A part of a system that a change can replace alone."""
-
-    MODEL = "model"
-    PROMPT = "prompt"
-    DECODING = "decoding"
-    EMBEDDER = "embedder"
-    CORPUS = "corpus"
-    TOP_K = "top_k"
 
 
 class Known(StrEnum):

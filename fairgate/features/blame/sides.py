@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from itertools import zip_longest
 from typing import cast
@@ -21,7 +22,6 @@ from fairgate.domain.ports import (
     SystemUnderTest,
     Vectors,
 )
-from fairgate.features.blame.factors import Factor
 from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
 from fairgate.gate.delta_debugging import OutOfQuestions
 from fairgate.gate.loaded_policy import LoadedPolicy
@@ -34,6 +34,18 @@ from fairgate.systems.generator import GeneratorPolicy, open_generator
 from fairgate.systems.local import RetrieverPolicy, prompt_facts
 from fairgate.systems.models import Encoder, long_embedder
 from fairgate.systems.resources import Resources
+
+
+class Factor(StrEnum):
+    """A part of a system that a change can replace alone."""
+
+    MODEL = "model"
+    PROMPT = "prompt"
+    DECODING = "decoding"
+    EMBEDDER = "embedder"
+    CORPUS = "corpus"
+    TOP_K = "top_k"
+
 
 _OF_GENERATOR = {
     Factor.MODEL: ("model", "revision"),

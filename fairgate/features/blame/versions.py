@@ -19,8 +19,8 @@ from fairgate.domain.errors import DataError, ExitCode, FairGateError, StoreErro
 from fairgate.domain.ports import Progress, Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.features.blame import blame_line, blame_record
-from fairgate.features.blame.factors import Blame, Factor, blame, design
-from fairgate.features.blame.sides import LocalSides, QuestionLimit, SideParts
+from fairgate.features.blame.factors import Blame, blame, design
+from fairgate.features.blame.sides import Factor, LocalSides, QuestionLimit, SideParts
 from fairgate.gate.baseline import NO_REFERENCES
 from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateInput

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from fairgate.domain.errors import ApplicationError
-from fairgate.io.http_messages import HttpAnswer, HttpService, Limits, Request, busy_pause
+from fairgate.io.http_messages import HttpAnswer, Limits, Request, busy_pause
+from fairgate.io.http_service import HttpService
 
 DATE = "Fri, 27 Nov 2026 09:00:00 GMT"
 

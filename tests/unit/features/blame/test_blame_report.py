@@ -10,12 +10,12 @@ from fairgate.features.blame import blame_line, blame_record, render_blame
 from fairgate.features.blame.factors import (
     Blame,
     ExplainedRule,
-    Factor,
     Known,
     Move,
     SearchedDocuments,
 )
 from fairgate.features.blame.mixed_corpus import ChangedDocument
+from fairgate.features.blame.sides import Factor
 
 RESTORES = "restores the verdict"
 UNKNOWN = "is not known"
