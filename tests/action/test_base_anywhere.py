@@ -59,6 +59,7 @@ def without_place(comment):
     return re.sub(r"[0-9a-f]{12}", "COMMIT", text).strip(), comment.create
 
 
+@pytest.mark.whole
 def test_every_change_ends_as_on_a_pull_request_with_the_same_comment(history, job, call):
     wrong = []
     for number, (name, change) in enumerate(CHANGES.items()):
@@ -76,6 +77,7 @@ def test_every_change_ends_as_on_a_pull_request_with_the_same_comment(history, j
     assert not wrong
 
 
+@pytest.mark.whole
 def test_what_is_not_committed_is_judged_and_decides_nothing(history, call):
     history.branch()
     history.answers(broken)
@@ -90,6 +92,7 @@ def test_what_is_not_committed_is_judged_and_decides_nothing(history, call):
     assert "FAIL" in call.out
 
 
+@pytest.mark.whole
 def test_every_name_of_a_commit_that_git_has(history, call):
     start = history.git("rev-parse", "main")
     history.git("tag", "v1", "main")
@@ -104,6 +107,7 @@ def test_every_name_of_a_commit_that_git_has(history, call):
     assert not wrong
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("way", ["grafts", "grafts by a variable", "replaced", "shallow"])
 def test_nothing_but_the_commit_says_what_comes_before_it(
     history, call, tmp_path, way, monkeypatch
@@ -128,6 +132,7 @@ def test_nothing_but_the_commit_says_what_comes_before_it(
         assert way == "shallow" or start[:12] in call.out
 
 
+@pytest.mark.whole
 def test_no_tag_takes_the_place_of_a_branch(history, call):
     """Who may push a tag must not choose the rules."""
     loose = history.proposes(broken, {GATE: LOOSE})
@@ -165,6 +170,7 @@ def test_what_names_no_commit_is_told(history, call, name):
     assert "Traceback" not in call.err
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", ["main", "origin/main"])
 def test_a_shallow_clone_fetches_the_branch_that_decides(
     history, call, tmp_path, monkeypatch, name
@@ -234,6 +240,7 @@ def test_outside_of_a_checkout_it_is_told(history, call, tmp_path, monkeypatch):
     assert "no git checkout" in call.err
 
 
+@pytest.mark.whole
 def test_in_a_folder_of_the_repository_paths_start_there(history, call, monkeypatch):
     history.git("checkout", "--quiet", "main")
     history.move("services/shop")
@@ -317,6 +324,7 @@ def test_nothing_is_written_through_a_link_or_believed_that_a_change_brings(
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "pull-requests.md").read_text("utf-8")
 
 
+@pytest.mark.whole
 def test_the_shown_recipes_are_one_line_that_judges_by_the_base(history, call, monkeypatch):
     lines = re.findall(r"fairgate (run policies/rag-fairness\.yaml --base [^\n']+)", PAGE)
     assert len(lines) >= 3
@@ -373,6 +381,7 @@ WAYS_TO_DIFFER = {
 }  # fmt: skip
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("way", WAYS_TO_DIFFER)
 def test_a_branch_here_that_is_not_origins_decides_nothing(
     history, call, tmp_path, monkeypatch, way

@@ -158,6 +158,7 @@ def drifted(states, history):
     return states.copy(drifting, history.root)
 
 
+@pytest.mark.whole
 def test_the_base_commits_anchor_ends_a_series_and_no_change_pins_another_by_itself(job, drifted):
     drifted.commit()
     assert job.pull(drifted) == 1
@@ -174,6 +175,7 @@ def test_the_base_commits_anchor_ends_a_series_and_no_change_pins_another_by_its
     assert "another anchor is pinned" in job.summary
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("file", "text", "code", "why"),
     [

@@ -80,6 +80,7 @@ def test_a_committed_store_is_refused_and_so_is_any_other_part_of_a_cache(projec
     assert main(["run", "policy.yaml", "--quiet"]) == 0  # it is the user's own now
 
 
+@pytest.mark.whole
 def test_a_cache_in_a_committed_submodule_is_refused(project, forged, tmp_path):
     other = tmp_path / "other"
     other.mkdir()

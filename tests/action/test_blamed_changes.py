@@ -103,6 +103,7 @@ def test_a_system_from_outside_leaves_the_verdict(job, red):
     assert "is not known: the system of BASE cannot be rebuilt: it is recorded" in comment(job)
 
 
+@pytest.mark.whole
 def test_what_is_no_number_is_an_input_error(job, rag):
     rag.commit()
     assert job.pull(rag, **NAMED, FAIRGATE_BLAME="") == 0

@@ -79,6 +79,7 @@ def gate(history, *before, python=("-I", "-m", "fairgate"), after=(), **environm
     )  # fmt: skip
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("edit", [BLIND, LEAVES, CODE + MARKS, "RELATIONS = ()\n"])
 def test_an_edited_relation_of_the_head_is_named_and_never_run(own, edit):
     own.write("my_relations.py", edit)
@@ -193,6 +194,7 @@ def test_nor_from_a_folder_outside_of_the_checkout(own, tmp_path):
         assert (done.returncode, "ran" in done.stderr) == (2, False), done.stderr
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("folder", ["", "lib/"])
 def test_no_module_takes_the_place_of_any_that_is_imported(own, folder):
     """FairGate imports some before it knows what it is asked, the command line's among them."""

@@ -39,6 +39,7 @@ def by_base(job):
     return all(words in job.summary for words in said)
 
 
+@pytest.mark.whole
 def test_a_dispatch_that_names_a_pull_request_is_about_it(job, change):
     sent = payloads.pull_request(7, change.head, change.head)  # its sender says no base
     for named in ({"number": 7}, 7, "7", sent):
@@ -112,6 +113,7 @@ def deciding(job, name, payload, ref, sha, *, token=TOKEN, number=None):
     return base and base.commit
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("sees", ["open", "closed", "fails", "no token", "no default branch"])
 def test_whatever_event_carries_a_commit_the_base_decides_or_nothing(job, change, sees):
     """Every event of GitHub's, on every kind of ref but the default branch."""
@@ -137,6 +139,7 @@ def test_whatever_event_carries_a_commit_the_base_decides_or_nothing(job, change
     assert wrong == []
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", ["push", "workflow_dispatch", "release", "schedule"])
 def test_a_branch_with_a_pull_request_is_judged_by_its_base(job, change, name):
     payload = anything(change.head, change.base, "refs/heads/topic")

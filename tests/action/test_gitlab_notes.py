@@ -64,6 +64,7 @@ def test_a_green_change_without_news_makes_no_note(history, lab, pipeline):
     assert lab.bodies() == []
 
 
+@pytest.mark.whole
 def test_without_a_token_or_a_merge_request_nothing_is_asked(history, lab, pipeline):
     history.proposes(broken)
     for missing in (
@@ -76,6 +77,7 @@ def test_without_a_token_or_a_merge_request_nothing_is_asked(history, lab, pipel
     assert lab.requests == []
 
 
+@pytest.mark.whole
 def test_several_policies_have_a_note_each(history, lab, pipeline):
     history.branch()
     history.write("policies/other.yaml", POLICY.replace("name: small", "name: other"))
@@ -87,6 +89,7 @@ def test_several_policies_have_a_note_each(history, lab, pipeline):
     assert len(lab.notes) == 2
 
 
+@pytest.mark.whole
 def test_copied_and_forged_markers_neither_take_nor_keep_the_note(history, lab, pipeline):
     history.proposes(broken)
     marker = '<!-- fairgate:report:v1 key="policies/small.yaml" head="aa" run="999999.1" -->\n'
@@ -154,6 +157,7 @@ sys.exit(1)
 """
 
 
+@pytest.mark.walk(1)
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 @pytest.mark.parametrize("handed", ["as a file", "as it is"])
 def test_a_program_under_test_finds_the_token_nowhere_above_it(history, lab, tmp_path, handed):
@@ -193,6 +197,7 @@ NO_FILES = {
 }
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("way", NO_FILES)
 def test_what_is_no_file_of_a_token_is_told(history, lab, pipeline, tmp_path, way):
     (tmp_path / "elsewhere").write_text("glpat-elsewhere")

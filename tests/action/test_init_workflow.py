@@ -7,6 +7,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
 from action import payloads
 from action.step_runner import by_shell
 from ruamel.yaml import YAML
@@ -28,6 +29,7 @@ def write_wheel(path):
         wheel.writestr(f"{info}/RECORD", "")
 
 
+@pytest.mark.whole
 def test_it_installs_the_services_packages_for_the_python_that_the_policy_starts(
     history, real_steps, monkeypatch, tmp_path, capsys
 ):

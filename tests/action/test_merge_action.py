@@ -87,6 +87,7 @@ def test_a_matrix_decides_reports_and_comments_as_one_step_does(matrix, steps, r
     assert [done.outputs[name] for name in same] == [one.outputs[name] for name in same]
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("text", "asked", "said"),
     [

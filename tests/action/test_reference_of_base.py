@@ -204,6 +204,7 @@ def poison(history):
     history.commit()
 
 
+@pytest.mark.whole
 def test_a_changed_corpus_is_compared_with_the_bases_and_blamed(rag, job):
     """The system reads the head's corpus and the reference the base's: documents are exchanged."""
     poison(rag)

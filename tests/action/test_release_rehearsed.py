@@ -84,6 +84,7 @@ def tagged(rehearsal, tag):
     return {**environment, "GITHUB_REF_NAME": tag, "GITHUB_SHA": git(clone, "rev-parse", tag)}
 
 
+@pytest.mark.whole
 def test_a_tag_releases_its_version_and_moves_the_tags_of_minor_and_major(rehearsal, tmp_path):
     clone, bare, _ = rehearsal
     environment = tagged(rehearsal, "v0.1.0")
@@ -117,12 +118,14 @@ def test_a_tag_releases_its_version_and_moves_the_tags_of_minor_and_major(rehear
     ]
 
 
+@pytest.mark.whole
 def test_a_tag_of_another_version_releases_nothing(rehearsal):
     environment = tagged(rehearsal, "v0.2.0")
     with pytest.raises(AssertionError, match="The tag is the version"):
         run_steps("build", rehearsal[0], environment)
 
 
+@pytest.mark.whole
 def test_without_notes_nothing_is_released(rehearsal):
     clone, _, _ = rehearsal
     changelog = clone / "CHANGELOG.md"

@@ -101,7 +101,7 @@ TEXTS = {
 }  # fmt: skip
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("old", ENDINGS)
 def test_a_policy_of_the_base_counts_whatever_its_file_is_called(history, tmp_path, old):
     """Removed, emptied or no policy any more: what takes its place is judged by it, or refused."""

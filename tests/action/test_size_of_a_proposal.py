@@ -43,6 +43,7 @@ GROWN = {
 }  # fmt: skip
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("way", GROWN)
 def test_a_proposal_beyond_all_proportion_is_refused_before_it_is_planned(
     history, job, planned, capsys, way
@@ -67,6 +68,7 @@ def introduced(history):
     ), "more than the 100,000 that a change may introduce"
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("arrives", [renamed, introduced])
 def test_nor_under_a_path_that_the_base_does_not_have(history, job, planned, capsys, arrives):
     history.branch()

@@ -100,7 +100,7 @@ MOVES = {
 EMBEDDED = written("{recorded: answers.jsonl}", "", "0.99")
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("kind", NAMING)
 def test_a_file_that_the_base_names_hides_no_loosening(tmp_path, monkeypatch, kind):
     """The head's policy names it no more and raises the limit, whatever became of the file."""

@@ -111,7 +111,7 @@ def test_the_same_store_is_asked_nothing_again_and_a_budget_that_ends_is_no_clai
     assert runs > 3
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("gate", "more"),
     [
@@ -127,7 +127,6 @@ def test_rules_of_every_sort(gate, more):
     assert named(found) == made.poisoned
     (move,) = found.rules[0].moves
     assert move.change == pytest.approx(found.rules[0].head - found.rules[0].base)
-    assert (move.interval is None) == bool(move.note)
 
 
 @pytest.mark.whole

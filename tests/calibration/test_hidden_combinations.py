@@ -120,6 +120,7 @@ def worlds_of(whole, slow):
     return pytest.mark.parametrize("worlds", [range(1), *more], ids=len)
 
 
+@pytest.mark.whole
 @worlds_of(range(1, 8), range(100, 160))
 def test_a_fair_noisy_system_is_not_red_by_chance(worlds):
     assert reds(worlds)[0] == 0

@@ -12,6 +12,7 @@ SEEDS = pytest.mark.parametrize("seeds", [FEW, pytest.param(MANY, marks=WHOLE)])
 ALWAYS_SEEN = ("one +30", "category +10")
 
 
+@pytest.mark.walk(8)
 @SEEDS
 @pytest.mark.parametrize("against", LEVELS)
 @pytest.mark.parametrize("name", [name for name, world in WORLDS.items() if world.level is None])

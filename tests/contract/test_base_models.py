@@ -40,6 +40,7 @@ def with_template(folder, template):
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
 
 
+@pytest.mark.whole
 def test_only_a_model_without_a_template_that_nothing_can_be_read_of_may_be_one(place, model):
     wrong = []
     system = {"generator": {"model": "./models/slm"}}

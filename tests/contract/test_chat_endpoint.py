@@ -182,6 +182,7 @@ SILENT = {
 }  # fmt: skip
 
 
+@pytest.mark.whole
 def test_why_answers_say_nothing_is_told(place, chat, gate, at_once):
     """And one that has a reason for it is not asked for again."""
     usual, prompts = chat.answer, []

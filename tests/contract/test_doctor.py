@@ -76,6 +76,7 @@ def test_a_policy_whose_sources_make_no_case_is_no_bug(place, start, ask):
     assert "This is a bug" not in place.err
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("revision", [None, "r1"])
 def test_a_system_of_an_unknown_version_is_nowhere_called_unchanged(place, start, revision):
     system = http(start())

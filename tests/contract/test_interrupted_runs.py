@@ -87,7 +87,7 @@ def started(asked, out):
     )  # fmt: skip
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("kind", ["http", "command", "python", "endpoint", "retriever"])
 def test_what_was_answered_is_not_asked_again_until_the_run_has_ended(asked, kind, way):

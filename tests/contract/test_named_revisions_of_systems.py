@@ -120,6 +120,7 @@ def test_named_files_are_the_state_of_every_kind_of_system(code, ways):
     assert not wrong
 
 
+@pytest.mark.whole
 def test_answers_of_a_name_alone_are_of_one_checkout(checkout, ways):
     """Edited or committed, the system is asked again; a policy or a baseline is no part of it."""
     wrong = []
@@ -142,6 +143,7 @@ def test_answers_of_a_name_alone_are_of_one_checkout(checkout, ways):
     assert not wrong
 
 
+@pytest.mark.whole
 def test_every_report_tells_how_many_answers_came_from_the_store(code, ways):
     """And the same where a part of them did, and where the run is judged again."""
     wrong = []

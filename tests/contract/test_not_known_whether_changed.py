@@ -25,6 +25,7 @@ def test_parts_without_a_name_for_their_state_are_unknown(name):
     assert unknown_parts(facts) == unknown
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("way", ["retriever", "model", "system"])
 def test_a_part_that_may_have_changed_is_told_as_that(place, chat, start, http_system, way):
     """Each is worse to women in the second run, under the same policy."""

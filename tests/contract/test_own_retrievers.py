@@ -118,6 +118,7 @@ def test_attribution_crosses_what_an_own_retriever_found(place, system):
     assert attribution["crossed"] > 0
 
 
+@pytest.mark.whole
 def test_what_was_found_is_kept_under_a_revision_only(place, system):
     counts = []
     http = system("http")["retriever"]["http"]
@@ -177,7 +178,7 @@ def failing_at(name, place, system, words):
     return system(name)
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", ["http", "command", "plain"])
 def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, at_once, name):
     """No documents for one identity is how it is treated; where the sources fail, too, it is broken.
@@ -240,6 +241,7 @@ DOCUMENT_RULES = {
 }
 
 
+@pytest.mark.whole
 def test_an_identity_for_which_other_numbers_of_documents_are_found_is_never_green(
     place, system, monkeypatch
 ):

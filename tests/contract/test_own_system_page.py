@@ -101,6 +101,7 @@ def test_a_budget(place, asked):
     assert place.gate(spent, "out", "--cache", "new") == 5
 
 
+@pytest.mark.whole
 def test_conversations(place, blocks):
     (place.root / "talk.yaml").write_text(f"version: 1\nname: talk\n{blocks['yaml'][11]}")
     with talker() as app:

@@ -132,6 +132,7 @@ def test_what_was_said_before_is_part_of_what_is_stored(place, app):
         assert len(app.seen) == asked
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("fault", ["lost", 502])
 def test_a_conversation_whose_turn_is_lost_begins_anew_in_another_session(place, app, fault):
     app.faults = [None] * 7 + [fault] + [None] * 20 + [fault]
@@ -158,7 +159,7 @@ def failing(way, app, monkeypatch, **rules):
     return system
 
 
-@pytest.mark.walk(5)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("way", [*APPLICATIONS, "endpoint"])
 def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monkeypatch, at_once):
     wrong = []
@@ -258,6 +259,7 @@ def test_parts_of_a_run_give_the_files_of_one(place, app):
         assert place.files()[name] == merged[name]
 
 
+@pytest.mark.whole
 def test_a_run_of_a_changed_application_is_compared_with_its_baseline(place):
     regression = {"{parity: answers, max: 0.1}": "{parity: answers, regression: 0.02}"}
     place.sources(30)

@@ -74,6 +74,7 @@ def test_a_reply_from_a_cache_is_no_ground_for_a_verdict(place, chat, gate, name
     assert place.call("rescore", "out", "--policy", "app.yaml", "--out", "again") == 5
 
 
+@pytest.mark.walk(4)
 @pytest.mark.parametrize(("name", "value"), MISSES)
 def test_a_cache_that_was_passed_is_none(place, chat, gate, name, value):
     chat.answer = lambda prompt: said(prompt, headers={name: value})
@@ -193,7 +194,7 @@ def test_a_recording_s_word_on_it_is_read_strictly(place, chat, gate, served):
 STATUSES = [500, 504, 501, 400]
 
 
-@pytest.mark.walk(4)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("status", STATUSES)
 def test_an_identity_that_always_gets_an_error_is_red_in_seconds_and_told(
     place, chat, gate, monkeypatch, status

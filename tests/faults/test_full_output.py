@@ -142,7 +142,7 @@ def ended(command, monkeypatch, out=io.StringIO, err=io.StringIO):
     return code, said
 
 
-@pytest.mark.walk(8)
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_broken_output_changes_an_answer(folder, command, monkeypatch):
     monkeypatch.chdir(folder)

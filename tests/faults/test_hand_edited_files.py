@@ -165,6 +165,7 @@ def check(kind: Kind, capsys) -> None:
         assert code or not said.err.startswith("fairgate: error")
 
 
+@pytest.mark.whole
 def test_what_is_sound_is_accepted(sound, capsys):
     for kind in KINDS:
         for command in kind.commands:

@@ -67,6 +67,7 @@ def test_memory_that_does_not_hold_one_prompt_ends_the_run_and_the_next_goes_on(
     assert 0 < kept == first - second
 
 
+@pytest.mark.whole
 def test_memory_that_holds_fewer_prompts_is_told_and_changes_no_byte(place, monkeypatch):
     assert place.run() == 0
     expected = place.record()

@@ -78,7 +78,7 @@ def test_an_interrupt_from_the_first_import_to_the_end(folder, command):
     assert wrong == [], f"{len(wrong)} of {MOMENTS}"
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_interrupt_after_the_last_line(folder, command):
     wrong = []

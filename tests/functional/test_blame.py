@@ -201,6 +201,7 @@ def test_hostile_ids_and_a_corpus_without_ids(scripted):
     assert found["documents"]["found"] == [{"id": "31", "kind": "added"}]
 
 
+@pytest.mark.whole
 def test_nothing_differs_and_green(scripted):
     base = scripted.side("base")
     assert scripted.blame(base, scripted.side("same")) == 0

@@ -44,7 +44,7 @@ WORLDS = {
 }  # fmt: skip
 
 
-@pytest.mark.walk(3)
+@pytest.mark.whole
 def test_the_cause_is_that_of_the_identity_in_the_title(workspace, monkeypatch):
     monkeypatch.syspath_prepend(str(workspace.root))
     texts = [{"id": f"s{n}", "text": f"Review number {n} is long."} for n in range(40)]

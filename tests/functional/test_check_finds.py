@@ -278,6 +278,7 @@ DEPENDENT = {
 OF_MODELS = {"corpus", "embedder", "top_k", "generator"}
 
 
+@pytest.mark.whole
 def test_two_mistakes_of_any_two_kinds_are_told_in_one_pass(place):
     """By `check` and by `run`; where one hides the other, and only there, the pair is dependent."""
     missed, pairs = [], 0

@@ -278,6 +278,7 @@ terms:
 """
 
 
+@pytest.mark.whole
 @pytest.mark.parametrize(
     "read", ["[labels, degrees]", pytest.param("degrees", marks=pytest.mark.slow)]
 )

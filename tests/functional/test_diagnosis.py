@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 ESCAPE = "\x1b[31m::error::owned"
 
 
@@ -37,6 +39,7 @@ def powers(workspace, *options):
     return {(row["outcome"], row["unit"]): row for row in json.loads(workspace.out)["result"]}
 
 
+@pytest.mark.whole
 def test_power_says_what_more_sources_would_show_by_the_noise_that_is_known(workspace):
     """Assumed, then the baseline's, then the run's; more sources see less, everybody least."""
     noisy = lambda key: "negative" if sum(key.encode()) % 5 == 0 else "positive"  # noqa: E731

@@ -141,6 +141,7 @@ def test_generated_cases_are_the_sources_of_a_suite(workspace):
     ]
 
 
+@pytest.mark.whole
 def test_quality_is_a_table_of_the_files(workspace):
     for generator in ("genfair", "astraea"):
         assert made(workspace, generator, limit=12, out=f"{generator}.jsonl") == 0

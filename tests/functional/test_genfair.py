@@ -75,6 +75,7 @@ def test_an_advisory_relation_is_reported_and_fails_nothing(gate):
     assert found["asr/generation", "genfair/mr3-selective-negation"] == ("pass", False)
 
 
+@pytest.mark.whole
 def test_whoever_names_an_advisory_relation_gates_on_it(gate):
     named = "  - {metric: fdr, where: {relation: genfair/mr7-counterfactual}, max: 0.2}\n"
     code, _, said = gate(counterfactual, gates=named)

@@ -53,6 +53,7 @@ def test_a_source_meets_one_phrase_at_no_more_questions(workspace):
     assert alone["query"] in {case["query"] for case in cases}
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("harmed", "who", "note"),
     [

@@ -49,7 +49,7 @@ def test_init_again_changes_nothing(workspace):
     assert "wrote" not in workspace.out
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("task", ["sentiment", "toxicity"])
 def test_init_for_recorded_answers(workspace, task):
     """The starter can be planned before there are answers; only `run` needs them."""
@@ -75,7 +75,7 @@ def test_init_for_recorded_answers(workspace, task):
     assert "data/answers.jsonl" in workspace.err
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("task", ["sentiment", "toxicity"])
 @pytest.mark.parametrize("system", ["http", "command", "python"])
 def test_init_for_a_system_of_your_own_has_a_verdict_at_once(workspace, system, task, monkeypatch):

@@ -343,6 +343,7 @@ def ask(asked: Asked):
 """
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     "place", [*PLACES, "a variable", "a route", "a reply", "a corpus", "a file"]
 )

@@ -195,6 +195,7 @@ KINDS = {
 }
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("measured", KINDS)
 def test_a_relation_whose_prompt_the_record_does_not_measure_is_advisory(gate, measured):
     """Every kind of prompt is judged with a record of every kind."""
@@ -421,6 +422,7 @@ def test_the_verdict_is_what_more_than_half_of_the_judges_give(gate, votes, code
 HERE = {"model": "demo-slm", "decoding": {"max_new_tokens": 1}}
 
 
+@pytest.mark.whole
 def test_a_model_that_runs_here_judges_beside_two_endpoints(gate):
     """It knows no JSON: it gives no verdict, and counts as a judge."""
     gate.record(judges=2, more=[HERE], rows=labelled(6))

@@ -84,6 +84,7 @@ def test_however_it_is_hidden_it_is_counted(support, filler):
     assert undecided(support) == 8
 
 
+@pytest.mark.whole
 def test_long_answers_for_everybody_are_no_verdict(support):
     assert support.judged(lambda row: FILLERS["sentences"]) == 5
     assert "Nothing was decided" in support.out
@@ -99,6 +100,7 @@ CLAUSES = {
 }
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_the_end_of_a_long_sentence_is_read(support, clause):
     """An embedder reads so many words of a text: everybody's beginning is the same."""

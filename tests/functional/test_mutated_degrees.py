@@ -53,6 +53,7 @@ def smallest(score, reach):
     ]
 
 
+@pytest.mark.whole
 def test_a_rule_in_degrees_sees_other_answers(mutated):
     found = smallest(mutated("answers"), "term")
     assert len(found) == 3

@@ -195,6 +195,7 @@ def test_a_kept_score_is_shown_by_later_runs(ran):
     assert kept(workspace).read_bytes() == first
 
 
+@pytest.mark.whole
 def test_a_score_of_another_version_of_the_policy_or_none_at_all_is_not_shown(ran):
     workspace = ran()
     score_of(workspace, "--kinds", "refusals", "--save")
@@ -233,6 +234,7 @@ def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):
         read_kill_score(path)
 
 
+@pytest.mark.whole
 def test_a_waived_rule_catches_nothing(ran):
     """It would not stop the build that the mutant stands for."""
     gates = "  - {parity: answers}\n"

@@ -95,6 +95,7 @@ def test_what_is_no_folder_at_the_place_of_baselines_is_no_first_run(place):
     assert "baselines: a file is at the place of the folder" in place.err
 
 
+@pytest.mark.whole
 def test_a_reader_that_has_enough_ends_a_command_quietly(place):
     script = 'for n in "plan policy.yaml" "check policy.yaml" "relations list"; do "$0" -m fairgate $n | true; done'
     done = subprocess.run(
@@ -200,6 +201,7 @@ def held(status):
 """
 
 
+@pytest.mark.whole
 def test_a_library_that_ends_the_process_gives_no_verdict(place):
     """As OpenBLAS does with 1 where it finds no memory: by the C library, on any thread."""
     wrong = []
@@ -222,6 +224,7 @@ def test_a_library_that_ends_the_process_gives_no_verdict(place):
     assert not wrong
 
 
+@pytest.mark.whole
 def test_the_exit_code_of_a_process_is_still_its_own(place):
     place.answers(lambda key: "negative" if "/" in key and "neutral" not in key else "positive")
     for arguments, code in (

@@ -72,6 +72,7 @@ def test_an_installed_distribution_brings_one_of_each(folder):
     assert fairgate_with(TOYS, folder, "run", "policy.yaml", "--out", "out").returncode == 1
 
 
+@pytest.mark.whole
 def test_a_baseline_of_another_version_of_a_relation_is_told_apart(folder):
     accepted = "run", "policy.yaml", "--out", "out"
     assert fairgate_with(TOYS, folder, *accepted).returncode == 0

@@ -139,7 +139,7 @@ def place_of(document, folder):
     return None
 
 
-@pytest.mark.walk(4)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_script_finds_the_file_of_a_planted_regression(bot, capsys, name):
     place, plant = PLANTED[name]
@@ -158,6 +158,7 @@ def test_a_script_finds_the_file_of_a_planted_regression(bot, capsys, name):
     assert told["result"]["key"] == case
 
 
+@pytest.mark.whole
 def test_without_a_plant_there_is_no_finding(bot, capsys):
     answered(bot)
     document = printed(
@@ -199,6 +200,7 @@ def test_without_answers_the_problem_is_told(bot, capsys):
     assert document["problems"]
 
 
+@pytest.mark.whole
 def test_texts_are_cut_as_the_policy_asks(bot, capsys):
     PLANTED["a refusal"][1](bot)
     policy = bot / "policies" / "support.yaml"

@@ -27,6 +27,7 @@ def cells(lines):
     return [[each.strip() for each in line.strip("|").split("|")] for line in lines if "|" in line]
 
 
+@pytest.mark.whole
 @pytest.mark.skipif(not SCORES.is_file(), reason=f"{SCORES} is not there")
 def test_the_page_of_the_audit_says_what_the_scores_say():
     made = cells(hiring_bias.lines(hiring_bias.read(str(SCORES))))

@@ -127,7 +127,7 @@ def test_a_path_that_is_none_is_refused_as_such(downloaded):
             assert "--policy" in downloaded.err, (path[:20], verb)
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("is_checkout", [False, True])
 def test_a_record_never_chooses_the_policy(downloaded, tmp_path_factory, is_checkout):
     root, wrong = downloaded.root, []
@@ -167,6 +167,7 @@ def test_a_record_never_chooses_the_policy(downloaded, tmp_path_factory, is_chec
     assert wrong == []
 
 
+@pytest.mark.whole
 def test_a_verb_that_names_its_policy_reads_none_that_a_record_names(downloaded):
     wrong = []
     for verb, arguments in WITH_POLICY.items():

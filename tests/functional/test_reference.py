@@ -71,6 +71,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("gates", [GATES, "  - {parity: answers}\n" + GATES])
 def test_a_reference_that_tells_nothing_is_never_green(workspace, gates):
     with_reference(workspace, gates=gates)
@@ -209,6 +210,7 @@ def test_a_near_tie_of_the_system_alone_counts_by_its_label(workspace, margin):
     }
 
 
+@pytest.mark.whole
 def test_the_ship_check_that_init_writes_runs_as_it_stands(workspace):
     assert workspace.run("init", "--ship-check") == 0
     path = "policies/ship-check.yaml"

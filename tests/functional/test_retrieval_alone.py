@@ -51,6 +51,7 @@ def value(record, metric):
     return next(rule["value"] for rule in record["rules"] if rule["metric"] == metric)
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("index", ["flat", "bm25"])
 def test_documents_are_compared_without_a_generator(gate, index):
     retriever = f"{{corpus: corpus.jsonl, index: {index}, top_k: 4}}"
@@ -78,6 +79,7 @@ def test_doctor_does_not_speak_of_answers_where_nothing_answers(gate):
     assert "attribution" not in text
 
 
+@pytest.mark.whole
 def test_the_first_sentence_says_how_many_more_documents_are_lost(gate):
     bound = "  - {parity: documents, max: 0.01}\n"
     code, record, text = gate("{corpus: corpus.jsonl, top_k: 4}", gates=bound)
@@ -103,6 +105,7 @@ def test_a_system_of_nothing_and_questions_that_nobody_answers_are_refused(gate,
     assert main(["check", "q.yaml"]) == ExitCode.USAGE
 
 
+@pytest.mark.whole
 def test_distances_of_two_embedders_are_not_compared(gate, tmp_path, capsys):
     """RRS is a distance in one space; `measure_with` is the space that stays."""
     gates = OVERLAP + RRS
@@ -153,6 +156,7 @@ def test_rules_about_answers_are_refused_where_nothing_answers(gate, command):
     assert not lacking, text[-600:]
 
 
+@pytest.mark.whole
 def test_attribution_has_nothing_to_attribute_without_answers(gate):
     code, _, text = gate("{corpus: corpus.jsonl}", "--format", "md")
     assert code == ExitCode.PASS, text
@@ -164,6 +168,7 @@ def test_attribution_has_nothing_to_attribute_without_answers(gate):
     assert "no answer is asked for, so there is none to attribute" in said
 
 
+@pytest.mark.whole
 def test_explain_without_a_case_names_some(gate, capsys):
     gate("{corpus: corpus.jsonl}")
     assert main(["explain", "out"]) == ExitCode.USAGE
@@ -196,6 +201,7 @@ SPELLINGS = {
 """The toxic label, the other one, and the policy's `toxic_labels` where the first is not known."""
 
 
+@pytest.mark.whole
 def test_any_toxic_document_is_looked_for_in_every_spelling_or_by_the_policys_labels(
     gate, tmp_path
 ):

@@ -140,6 +140,7 @@ def test_the_order_of_the_plan_does_not_change_an_answer(policy, built_index, wh
     assert dict(sut.execute(backwards, SILENT)) == answers
 
 
+@pytest.mark.whole
 def test_a_stored_run_gives_the_same_bytes(policy, whole):
     assert run(policy, whole.stored(policy.parent / "cache")) == whole.outputs
 

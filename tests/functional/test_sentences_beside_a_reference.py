@@ -61,6 +61,7 @@ def rows_of(space):
     return {row["key"]: row["shift/answer"] for row in kept}
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("kind", [MOVED, STAYED])
 def test_what_counts_as_moved_in_sentences(support, kind):
     """An elderly person is answered otherwise, another way for each source; the rest stays."""
@@ -87,6 +88,7 @@ def test_what_counts_as_moved_in_sentences(support, kind):
         assert "the answer moved (inserted, omitted)" in support.said
 
 
+@pytest.mark.whole
 def test_what_the_reference_does_by_itself_when_it_is_asked_again_has_not_moved(support):
     """Two repeats of the reference differ for every third source, as the system's answer does."""
     text = POLICY.replace("MORE\n", "    repeats: 2\n").replace(

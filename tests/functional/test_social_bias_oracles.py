@@ -30,7 +30,10 @@ def loaded(name):
     return read_items(str(paths[name]), unknown_wordings(), metadata=metadata)
 
 
-@pytest.fixture(scope="module", params=["embedded", "bbq", "kobbq"])
+PUBLISHED_ITEMS = [pytest.param(name, marks=pytest.mark.whole) for name in ("bbq", "kobbq")]
+
+
+@pytest.fixture(scope="module", params=["embedded", *PUBLISHED_ITEMS])
 def data(request):
     return loaded(request.param)
 
@@ -40,7 +43,6 @@ def plan(data):
     return planned(data.items)
 
 
-@pytest.mark.walk(4)
 @pytest.mark.parametrize("oracle", EXPECTED)
 @pytest.mark.parametrize("form", ["text", "letter"])
 def test_an_oracle_has_exactly_its_values_in_every_category(data, plan, oracle, form):
@@ -93,6 +95,7 @@ def text_of(oracle):
     return lambda line, item: {"response": item.options[ORACLES[oracle](item)]}
 
 
+@pytest.mark.whole
 def test_a_recorded_system_passes_fails_and_regresses(workspace):
     plan = recorded(workspace, text_of("unknown"))
     assert {tuple(sorted(line["options"])) for line in plan if line["key"] == "Age/0"}
@@ -134,6 +137,7 @@ def test_options_of_another_item_are_refused(workspace):
     assert "the item has" in workspace.err
 
 
+@pytest.mark.whole
 def test_an_upper_bound_on_diff_bias_holds_on_both_sides_of_zero(workspace):
     gates = "  - {metric: diff-bias/ambiguous, where: {setting: none}, max: 0.2}\n"
     recorded(workspace, text_of("counter"), settings="[none]", gates=gates)

@@ -90,6 +90,7 @@ def test_check_and_gate_of_recorded_answers_import_only_what_the_policy_names(wo
     assert found == [named, *[["fairgate.gate.gate", *named, "scipy"]] * 2]
 
 
+@pytest.mark.whole
 def test_check_and_gate_of_a_local_model_whose_answers_are_stored_open_no_model_or_index(workspace):
     """`check` imports no random numbers, no templates and no store either."""
     workspace.sources(1)

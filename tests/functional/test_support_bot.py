@@ -111,6 +111,7 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     assert code == 0, report
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("change", [*INSIDE, "denied"])
 def test_every_quotation_is_in_an_answer_and_counts_the_answers_that_hold_it(bot, capsys, change):
     record(bot, change)
@@ -133,6 +134,7 @@ def test_every_quotation_is_in_an_answer_and_counts_the_answers_that_hold_it(bot
         assert (int(exactly[1]), int(exactly[2])) == (held, len(own)), line
 
 
+@pytest.mark.whole
 def test_what_recurs_in_other_words_is_not_said_to_be_the_same(bot, capsys):
     record(bot, "sentence")
     answers = bot / "data" / "answers.jsonl"
@@ -147,6 +149,7 @@ def test_what_recurs_in_other_words_is_not_said_to_be_the_same(bot, capsys):
     assert re.search(r"\(\d+ say something like it\)", line)
 
 
+@pytest.mark.whole
 def test_a_green_run_says_what_it_could_have_seen_of_sentences_and_what_nothing_sees(bot, capsys):
     record(bot)
     code, report = run(bot, capsys)

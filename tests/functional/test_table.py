@@ -351,6 +351,7 @@ def test_two_identities_alone_have_no_verdict_and_are_told_what_would_do():
     assert "lowest women" in result.evidence.problems[0]
 
 
+@pytest.mark.whole
 def test_texts_and_documents_are_outcomes_too(table, tmp_path):
     draw = random.Random(1)
     prompts = [*PEOPLE[:4], *(("control", f"phrase {n}") for n in range(14))]

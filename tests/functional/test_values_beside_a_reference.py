@@ -162,6 +162,7 @@ def option_of(row, unknown):
     raise AssertionError(row["prompt"])
 
 
+@pytest.mark.whole
 def test_options_and_unknown_answers_are_counted_question_by_question(workspace):
     """Of the ambiguous questions five leave "unknown" and two come to it."""
     (workspace.root / "policy.yaml").write_text(ITEMS)

@@ -335,6 +335,7 @@ REGRESSION = f"""\
 """
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("limit", ["", "max: 0.2, ", "max: 0.9, "])
 @pytest.mark.parametrize("regression", [None, "true", "false"])
 def test_a_waiver_covers_a_regression_only_where_it_says_so(biased_run, limit, regression):
@@ -365,6 +366,7 @@ ALIKE = {
 }  # fmt: skip
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     ("who", "harmed", "code"),
     [

@@ -41,6 +41,7 @@ def turned(row):
     return said
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("of", [2, 5])
 def test_parts_give_the_bytes_of_one_process(workspace, of):
     """Question items and pairs; both sides of a source are in its part."""
@@ -120,6 +121,7 @@ def test_a_run_that_stopped_at_the_reference_goes_on_there(workspace, monkeypatc
     assert (workspace.root / "out/executions.jsonl").read_bytes() == first
 
 
+@pytest.mark.whole
 def test_mutants_of_the_system_are_caught_by_rules_about_the_reference(workspace):
     """Biases are planted in the system's answers, never in the reference's."""
     workspace.policy(GATES)

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_hostile_texts import _view
@@ -92,6 +93,7 @@ def test_a_summary_that_cannot_hold_every_loosening_says_how_many_are_left():
     assert WORST in summary
 
 
+@pytest.mark.whole
 @given(st.integers(2, 90), st.sampled_from([0, 1, 21, 480]), SIZES)
 @settings(max_examples=8)
 def test_the_comment_of_several_policies_fits(policies, entries, size):

@@ -67,6 +67,7 @@ def test_the_counts_of_every_canonical_report_add_up(name):
     check_all(CANONICAL[name](), bias_baseline() if name == "social-bias" else baseline())
 
 
+@pytest.mark.whole
 @settings(suppress_health_check=list(HealthCheck))
 @given(PLANTS)
 def test_the_counts_of_random_runs_add_up(plant):

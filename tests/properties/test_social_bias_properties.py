@@ -137,7 +137,7 @@ def copies(items, times):
     ]
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("metric", CORE)
 @pytest.mark.parametrize("templates", [6, 24])
 def test_duplicated_items_neither_narrow_nor_widen_an_interval(metric, templates):

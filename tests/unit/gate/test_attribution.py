@@ -96,6 +96,7 @@ def test_attribution_asks_no_more_than_its_suite_unless_the_policy_says_so(sourc
     assert len(wider.added) >= len(run.added)
 
 
+@pytest.mark.whole
 def test_a_sample_of_the_pairs_finds_what_all_of_them_do():
     """Each stratum is drawn from alike and counts for its size, so that no part is favoured."""
     plant = Plant(neutral_retrieval=1.0, retrieval={"A man": 0.6}, biased={"A woman": 0.6})

@@ -154,6 +154,7 @@ numbers = st.one_of(
 )
 
 
+@pytest.mark.whole
 @given(st.data())
 def test_whatever_the_cases_they_come_back(data):
     draw = data.draw

@@ -70,6 +70,7 @@ def test_a_failed_rule_stays_a_failed_rule():
     assert found.exit_code is ExitCode.GATE_FAILED
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -65,7 +65,7 @@ def accepted(world, harmed, kind, share):
     return baseline_of(asked(world, harmed, kind, share), reason="r", date="2026-01-01")
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("kind", RULES)
 def test_easy_sources_do_not_make_harm_green(kind):
     """Of 40 sources 40 % are harmed, of 200 it is 8 %: within every limit."""
@@ -80,7 +80,7 @@ def test_easy_sources_do_not_make_harm_green(kind):
     assert "cases that the baseline has too" in " ".join(run.result.evidence.problems)
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("kind", RULES)
 def test_hard_sources_that_are_left_out_count_as_the_baseline_has_them(kind):
     """9 of 100 sources are always harmed; without them 11 % of the others are, with them 19 %."""

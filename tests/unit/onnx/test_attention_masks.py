@@ -167,6 +167,7 @@ def test_a_window_that_only_the_mask_has_is_kept(change, config, tmp_path):
     assert not session.joins
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("change", [sub_less, chunks])
 def test_a_window_that_only_the_mask_has_counts_slots_as_a_declared_one(change, tmp_path):
     folder = changed_folder(tmp_path / "windowed", change)

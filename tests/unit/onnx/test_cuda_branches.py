@@ -97,6 +97,7 @@ def test_no_cache_is_fetched_from_the_card(card, monkeypatch):
     assert len(engine.answers(PROMPTS)) == len(PROMPTS)
 
 
+@pytest.mark.whole
 def test_answers_are_those_of_the_cpu_whatever_the_batch(card, monkeypatch):
     on_card = [
         TokenDecoder(DEMO, STEPS, device="cuda", batch_size=size).answers(PROMPTS)

@@ -132,6 +132,7 @@ def test_a_width_holds_its_row_and_wastes_little(length):
     assert width % 8 == 0
 
 
+@pytest.mark.whole
 def test_texts_beyond_a_window_that_the_graph_does_not_show_are_refused(tmp_path):
     long, short = "the soup was cold " * 20, "Never again."
     windows = {

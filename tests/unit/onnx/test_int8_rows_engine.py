@@ -43,6 +43,7 @@ def test_rows_share_and_join_as_in_float32(folder):
     assert (session.pads, session.shares, session.cuts_freely, session.joins) == (True,) * 4
 
 
+@pytest.mark.walk(1)
 def test_an_answer_is_the_same_bytes_whatever_is_asked_beside_it(folder):
     order = list(ASKED)
     whole = answers(folder, order, threads=1, batch_size=16)

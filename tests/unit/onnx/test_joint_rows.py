@@ -40,6 +40,7 @@ def alone():
     return [engine.bits_of([prompt])[0] for prompt in PROMPTS]
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(("batch_size", "threads"), [(1, 2), (3, 1), (32, 2)])
 def test_no_bit_of_a_step_depends_on_the_rows_beside_it(alone, batch_size, threads):
     assert len({len(bits) for bits in alone}) > 5

@@ -43,6 +43,7 @@ def ask(tmp_path):
     return asked
 
 
+@pytest.mark.whole
 def test_one_graph_its_weights_and_the_settings_are_fetched_and_nothing_else(ask, tmp_path):
     folder = write_encoder(tmp_path / "hub" / "org" / "encoder")
     (folder / "model.onnx").unlink()

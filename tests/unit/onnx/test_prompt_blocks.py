@@ -66,7 +66,7 @@ def alone():
     return [Recorder(DEMO, 3, threads=1).bits_of([prompt])[0] for prompt in PROMPTS]
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("kept_bytes", [0, 500_000, 2**28])
 @pytest.mark.parametrize(("batch_size", "threads"), [(1, 1), (7, 2)])
 def test_no_bit_depends_on_what_is_shared(alone, kept_bytes, batch_size, threads):
@@ -119,6 +119,7 @@ def repeated_prefixes(draw):
 SHORT, LONG, FURTHER = [5] * 8, [5] * 104, [7] * 20
 
 
+@pytest.mark.whole
 @given(repeated_prefixes(), st.sampled_from([1, 3, 32]), st.sampled_from([0, 200_000, 2**28]))
 @example([SHORT, SHORT, SHORT + FURTHER], 32, 2**28)
 @example([LONG, LONG, LONG, LONG + FURTHER], 32, 2**28)
@@ -148,6 +149,7 @@ def test_prompts_that_begin_alike_cost_their_difference(monkeypatch):
     assert sum(ran) == len(prompts[0]) + 15 * 8
 
 
+@pytest.mark.whole
 def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch):
     requests = [
         GenerationRequest(

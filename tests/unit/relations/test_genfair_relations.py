@@ -66,7 +66,7 @@ def made(relation, source, sets=(CONTROL,)):
     return [] if isinstance(found, NotApplicable) else [f for f in found if not f.inapplicable]
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("relation", GENFAIR, ids=lambda relation: relation.id)
 def test_every_follow_up_of_random_sources_passes_the_linter(relation):
     linter = Linter(relation.fault, (CONTROL,))

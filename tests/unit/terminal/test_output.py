@@ -39,7 +39,7 @@ ERRORS = (
 )
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("make", ERRORS)
 def test_no_error_message_is_a_command(make, capsys):
     for text in (*HOSTILE, *HUGE):

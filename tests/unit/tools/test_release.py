@@ -26,6 +26,7 @@ def named(root):
     return found
 
 
+@pytest.mark.whole
 def test_every_file_names_the_owner_that_the_package_names():
     assert named(ROOT).keys() == {owner_of()}, named(ROOT)
     assert len(named(ROOT)[owner_of()]) > 12
@@ -52,6 +53,7 @@ def test_one_command_sets_it_everywhere(copy):
     assert set_owner("acme-2", copy) == []
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("owner", ["", "-a", "a/b", "a b", 'a"; rm', "x" * 40])
 def test_what_is_no_account_is_refused(copy, owner):
     with pytest.raises(SystemExit, match="expected an account"):

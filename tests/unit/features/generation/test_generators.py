@@ -52,7 +52,7 @@ def test_a_stream_is_the_list_and_a_seed_decides_it(generator):
     assert [case.text for case in whole] != [c.text for c in generated(generator)[:300]]
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @ALL
 def test_nothing_holds_the_cases(generator):
     def held():
@@ -103,7 +103,7 @@ def test_the_first_thousand_cases_hold_every_pair_and_are_fair():
     assert min(by_operator.values()) >= 0.5 * max(by_operator[o] for o in OPERATORS[:-1])
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("strength", [2, 3, 4])
 def test_coverage_at_every_size_is_more_than_that_of_random_templates(strength):
     sizes = (100, 200, 500, 1000, 3000)
@@ -139,7 +139,7 @@ STILTED = re.compile(
 )
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("generator", "seed"), [("genfair", 7), ("genfair", 42), ("genfair", 1), ("template", 7)]
 )

@@ -26,6 +26,7 @@ def test_answers_are_read_as_a_person_does_or_not_at_all(name, read):
     assert read.wrong <= read.answers / 100
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("name", ALL)
 def test_an_answer_reads_alike_wherever_generation_may_stop(name):
     wrong = []

@@ -242,6 +242,7 @@ def test_a_whole_new_sentence_is_no_new_word_within_one():
     assert read(f"So wie Sie sind: {USUAL}")[names.INSERTED] == 1.0
 
 
+@pytest.mark.whole
 def test_words_that_recur_are_new_for_one_phrase_and_usual_for_nobody():
     """Each answer ends in words of its own, so that only what recurs between sources is seen."""
     rng = np.random.default_rng(3)
