@@ -1,4 +1,4 @@
-"""FairGate on an NVIDIA card, tried in one command of a few minutes: right, fast, and its faults.
+"""FairGate on an NVIDIA GPU, tried in one command of a few minutes: right, fast, and its faults.
 
     python tools/on_cuda.py OUT --gguf FILE --reviews FOLDER [--sections ...]
 
@@ -6,16 +6,16 @@ needs `fairgate[cuda]`, torch with CUDA, transformers, and onnxruntime-genai, wh
 graphs in float16 for CUDA. Each section runs in a process of its own, with a limit of time; each adds lines
 to one table, which is printed last and written to OUT with everything else. `--reviews` is a folder
 with `corpus.jsonl` and `reviews.csv` of `tools/smollm2/reviews.yaml` and `executions.jsonl` of
-its run on a CPU, which `tools/smollm2/recordings.py` restores. Rehearsal without a card: `--device cpu --quick`, which asks
+its run on a CPU, which `tools/smollm2/recordings.py` restores. Rehearsal without a GPU: `--device cpu --quick`, which asks
 fewer questions, and tiny random models where no SmolLM2 is given and in place of the large one.
 
-- `start`: driver, card, versions, seconds to a first answer
+- `start`: driver, GPU, versions, seconds to a first answer
 - `policies`: `fairgate run --device` of three policies beside the CPU: exit codes and labels
 - `bytes`: answers across batch sizes, orders and a second run; vectors beside the CPU's
 - `models`: writes SmolLM2 (from its GGUF) and a random model of Llama-3.2-3B's shape
 - `smollm2`: labels, options and 150 tokens beside `transformers.generate`, a gate from start to verdict
-- `3b`: the same and prefill as a share of the card's own matrix rate
-- `faults`: a graph with operators that CUDA lacks, too little memory, no card, an old driver
+- `3b`: the same and prefill as a share of the GPU's own matrix rate
+- `faults`: a graph with operators that CUDA lacks, too little memory, no GPU, an old driver
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def seconds_of(work: Callable[[], Any], rounds: int = 1) -> tuple[float, Any]:
 
 
 class PeakMemory:
-    """The most memory of the card in use while a block runs, in MiB, whoever uses it."""
+    """The most memory of the GPU in use while a block runs, in MiB, whoever uses it."""
 
     def __init__(self) -> None:
         self.mib = 0
@@ -154,15 +154,15 @@ class PeakMemory:
 
 
 def start(table: Table, out: Path, options: argparse.Namespace) -> None:
-    """Name card, driver and versions, and time a first answer."""
-    with table.attempt("card"):
+    """Name GPU, driver and versions, and time a first answer."""
+    with table.attempt("GPU"):
         ask = [
             "nvidia-smi",
             "--query-gpu=name,driver_version,memory.total",
             "--format=csv,noheader",
         ]
         table.add(
-            "card", subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
+            "GPU", subprocess.run(ask, capture_output=True, text=True, check=True).stdout.strip()
         )
     with table.attempt("versions"):
         import onnx
@@ -208,8 +208,8 @@ def policies(table: Table, out: Path, options: argparse.Namespace) -> None:
         runs = {}
         for label, device in (
             ("cpu", "cpu"),
-            ("card", options.device),
-            ("card again", options.device),
+            ("GPU", options.device),
+            ("GPU again", options.device),
         ):
             with table.attempt(f"{name}, {label}"):
                 target = out / f"{name}-{label.replace(' ', '-')}"
@@ -227,7 +227,7 @@ def policies(table: Table, out: Path, options: argparse.Namespace) -> None:
                 (out / f"{target.name}.txt").write_text(said, encoding="utf-8")
                 table.add(f"{name}, {label}", f"exit {code}, {taken:.1f} s")
                 runs[label] = responses(target)
-        for one, other in (("cpu", "card"), ("card", "card again")):
+        for one, other in (("cpu", "GPU"), ("GPU", "GPU again")):
             with table.attempt(f"{name}, {one} and {other}"):
                 unlike = differing(runs[one], runs[other])
                 table.add(
@@ -465,7 +465,7 @@ def by_transformers(
 
 
 def profile(out: Path, name: str, work: Callable[[], Any], table: Table) -> None:
-    """Write which kernels of the card took how long, by CUPTI, for everything in this process."""
+    """Write which kernels of the GPU took how long, by CUPTI, for everything in this process."""
     import torch
 
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as taken:
@@ -533,7 +533,7 @@ def measured(
             f"labels, {len(requests)} prompts of {tokens / len(requests):.0f} tokens, seconds",
             f"{labels:.2f}; {own.notices}",
         )
-        table.add("most memory of the card, MiB", peak.mib)
+        table.add("most memory of the GPU, MiB", peak.mib)
         (out / f"{name}-labels.json").write_text(
             json.dumps([texts[n].response for n in range(len(requests))])
         )
@@ -724,7 +724,7 @@ def faults(table: Table, out: Path, options: argparse.Namespace) -> None:
         if (out / "3b" / "onnx").exists():
             told("3b in 8000 MiB", *ask_engine(out / "3b" / "onnx", options.device, 8000))
             told("3b in 2000 MiB", *ask_engine(out / "3b" / "onnx", options.device, 2000))
-    with table.attempt("no card"):
+    with table.attempt("no GPU"):
         told(
             "CUDA_VISIBLE_DEVICES empty",
             *run_demo(folder / "c1", CUDA_VISIBLE_DEVICES=""),
@@ -735,7 +735,7 @@ def faults(table: Table, out: Path, options: argparse.Namespace) -> None:
         )
     for name, served, status in (
         ("driver for CUDA 12.4", 12040, 0),
-        ("driver without a card", 13000, 100),
+        ("driver without a GPU", 13000, 100),
         ("driver that does not start", 13000, 999),
         ("driver of another version than its module", 13000, 803),
     ):
@@ -771,7 +771,7 @@ def faults(table: Table, out: Path, options: argparse.Namespace) -> None:
 
 
 def run_demo(folder: Path, **environment: str) -> tuple[int, str, float]:
-    """Run a small policy on the card from nothing, in this environment."""
+    """Run a small policy on the GPU from nothing, in this environment."""
     target = ["--cache", f"{folder}-cache", "--out", str(folder)]
     return command("run", "policies/rag-people.yaml", "--device", "cuda", *target, **environment)
 
@@ -792,7 +792,7 @@ def other_symbols(status: int) -> str:
 
 
 def ask_engine(graph: Path, device: str, limit_mib: int | None = None) -> tuple[int, str, float]:
-    """Ask a model 64 prompts in a process of its own, with a limit of the card's memory."""
+    """Ask a model 64 prompts in a process of its own, with a limit of the GPU's memory."""
     code = (
         "from pathlib import Path\nfrom fairgate.onnx import session\n"
         + (f"session.OPTIONS['gpu_mem_limit'] = str({limit_mib} * 2**20)\n" if limit_mib else "")
@@ -851,7 +851,7 @@ WORK: dict[str, Callable[[Table, Path, argparse.Namespace], None]] = {
 def ends_within(limit: float, call: list[str]) -> bool:
     """Run a process for so many seconds at most, and return whether it ended by itself.
 
-    With it end those that it started, which would hold the card's memory.
+    With it end those that it started, which would hold the GPU's memory.
     """
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(call, cwd=ROOT, env=environment, start_new_session=True)

@@ -22,7 +22,7 @@ _SHARE = 4
 """One part in so many of the free memory is for keys and values: they are held twice for a moment,
 beside what each layer computes."""
 _ALONE = (
-    "Memory ran out with one row at a time: use a machine or a card with more memory, raise the "
+    "Memory ran out with one row at a time: use a machine or a GPU with more memory, raise the "
     "limit of the container or of `ulimit -v`, use fewer --workers, shorten prompts (the "
     "retriever's `document_characters` or `top_k`) or `max_new_tokens`, or export the model in a "
     "smaller precision (`fairgate export MODEL --precision int8`)."
@@ -94,10 +94,10 @@ class BatchSize:
     def fit(self, row_bytes: int, *, on_cpu: bool) -> None:
         """Choose how many rows of so many bytes run together, if nobody has chosen.
 
-        Where free memory is not known, as on a card, it begins with the most.
+        Where free memory is not known, as on a GPU, it begins with the most.
         """
         if not on_cpu:
-            self._effect = "which can change the last digits of a margin on a card"
+            self._effect = "which can change the last digits of a margin on a GPU"
         if self._fits:
             return
         self._fits = True

@@ -206,7 +206,7 @@ class DecoderSession:
     def fills_batches(self) -> bool:
         """Whether each batch has as many rows as run together, the last ones being copies.
 
-        Libraries of a card choose a kernel, and so an order of sums, by the number of rows. With
+        Libraries of a GPU choose a kernel, and so an order of sums, by the number of rows. With
         one number a row's bits depend neither on how many others are left nor on which they are.
         """
         return self._device != "cpu" and not self.one_by_one

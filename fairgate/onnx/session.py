@@ -59,9 +59,9 @@ _HALF = frozenset({10, 16})
 """TensorProto.FLOAT16 and BFLOAT16."""
 CUDA = "CUDAExecutionProvider"
 OPTIONS = {
-    # TF32 rounds the inputs of float32 products to 10 bits: answers would depend on the card.
+    # TF32 rounds the inputs of float32 products to 10 bits: answers would depend on the GPU.
     "use_tf32": "0",
-    # The default doubles the arena at every growth: half of the card would be reserved, unused.
+    # The default doubles the arena at every growth: half of the GPU would be reserved, unused.
     "arena_extend_strategy": "kSameAsRequested",
     # Flash, memory-efficient and plain attention (1 + 2 + 16), without cuDNN's. That one compiles a
     # plan for every number of rows and tokens, and on an H100 it gave other bits from run to run
@@ -288,7 +288,7 @@ def obstacle(onnxruntime: Any) -> str:
             "onnxruntime-gpu for CUDA 12 (`pip install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or "
             "use --device cpu"
         )
-    return "its libraries are there; check `nvidia-smi` for the driver and the card"
+    return "its libraries are there; check `nvidia-smi` for the driver and the GPU"
 
 
 def installed_builds() -> str:
@@ -405,7 +405,7 @@ def _providers(onnxruntime: Any, device: Device) -> list[Any]:
 
 
 _MEMORY = (
-    "Memory ran out: use a machine or a card with more memory, raise the limit of the container or "
+    "Memory ran out: use a machine or a GPU with more memory, raise the limit of the container or "
     "of `ulimit -v`, use fewer --workers, or export the model in a smaller precision "
     "(`fairgate export MODEL --precision int8`)."
 )
@@ -432,11 +432,11 @@ _OLD_DRIVER = (
     "install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or use --device cpu."
 )
 _NO_CARD = (
-    "No NVIDIA card can be used here: see `nvidia-smi`, CUDA_VISIBLE_DEVICES and whether the "
-    "container was given the card (`--gpus all`), or use --device cpu."
+    "No NVIDIA GPU can be used here: see `nvidia-smi`, CUDA_VISIBLE_DEVICES and whether the "
+    "container was given the GPU (`--gpus all`), or use --device cpu."
 )
 _OTHER_CARD = (
-    "This build of ONNX Runtime has no code for this card: install another version of "
+    "This build of ONNX Runtime has no code for this GPU: install another version of "
     "onnxruntime-gpu, or use --device cpu."
 )
 _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (

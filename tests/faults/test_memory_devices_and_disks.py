@@ -1,4 +1,4 @@
-"""Memory, disk or card run out or are not there: exit code 4, what to do, and nothing is lost."""
+"""Memory, disk or GPU run out or are not there: exit code 4, what to do, and nothing is lost."""
 
 from __future__ import annotations
 

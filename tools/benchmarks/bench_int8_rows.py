@@ -1,4 +1,4 @@
-"""How near `int8-rows` stays to float32, in one digit and in two, on models and their outliers.
+"""How near `int8-rows` stays to float32, in one term and in two, on models and their outliers.
 
     PYTHONPATH=. .venv-export/bin/python tools/benchmarks/bench_int8_rows.py FOLDER [--outliers 300]
 
@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--outliers", type=float, default=1)
     parser.add_argument("--prompts", type=int, default=48)
     parser.add_argument("--long", type=int, default=4, help="prompts that get 150 tokens")
-    parser.add_argument("--digits", type=int, nargs="+", choices=[1, 2], default=[1, 2])
+    parser.add_argument("--terms", type=int, nargs="+", choices=[1, 2], default=[1, 2])
     options = parser.parse_args()
     print("| model | labels | log-odds | perplexity | 150 tokens | bytes | pieces |")
     print("|---|--:|--:|--:|--:|---|---|", flush=True)
@@ -146,11 +146,9 @@ def main() -> None:
         own = Asked(source, options.prompts, options.long)
         leads = [best[-1] - best[-2] for best in (sorted(one.scores) for one in own.readings)]
         half, tenth = np.quantile(leads, [0.5, 0.1])
-        for digits in options.digits:
-            target = write_precision(
-                source, Path(scratch) / f"{digits}", "int8-rows", digits=digits
-            )
-            name = f"{options.folder.name}, {digits} digits"
+        for terms in options.terms:
+            target = write_precision(source, Path(scratch) / f"{terms}", "int8-rows", terms=terms)
+            name = f"{options.folder.name}, {terms} terms"
             print(row(name, own, Asked(target, options.prompts, options.long)), flush=True)
     print(f"\nhalf of the prompts are decided by less than {half:.2g} nats, a tenth by {tenth:.2g}")
 

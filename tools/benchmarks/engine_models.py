@@ -7,7 +7,7 @@
 
 `graph` writes `FOLDER/hf` (checkpoint and tokenizer), `FOLDER/onnx` (what `fairgate export` makes of
 it) and, of a `--model` that is a GGUF file, `FOLDER/given.gguf`, a copy. `int8-rows` writes the
-graph in integers of one digit and of two, `genai` builds `FOLDER/genai` from the checkpoint with
+graph in integers of one term and of two, `genai` builds `FOLDER/genai` from the checkpoint with
 onnxruntime-genai's builder, `gguf` writes `FOLDER/q8_0.gguf`, from `FOLDER/f32.gguf` where no GGUF
 file was given. Weights of `demo-slm` are the embedded model's; those of other shapes are random, of
 SmolLM2-135M's (all of its 30 layers, or 8 of them and the embedded model's vocabulary), and have no
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairgate.features.onnx_export.int8_rows import Digits
+    from fairgate.features.onnx_export.int8_rows import Terms
     from fairgate.features.onnx_export.precision import Precision
 
 DEMO = Path(__file__).parents[2] / "fairgate" / "data" / "models" / "demo-slm"
@@ -134,14 +134,12 @@ def write_graph(folder: Path, shape: str, model: Path | None, *, endless: bool) 
         take_end_away(folder / "hf")
 
 
-def write_precision(
-    source: Path, target: Path, precision: Precision, *, digits: Digits = 2
-) -> Path:
+def write_precision(source: Path, target: Path, precision: Precision, *, terms: Terms = 2) -> Path:
     """Write what `fairgate export --precision` makes of a model; parity is not compared."""
     from fairgate.features.onnx_export.precision import change_precision
 
     shutil.copytree(source, target)
-    change_precision(target / "model.onnx", precision, digits=digits)
+    change_precision(target / "model.onnx", precision, terms=terms)
     return target
 
 
@@ -299,7 +297,7 @@ def read_safetensors(file: Path) -> dict[str, Any]:
 
 def write_int8_rows(folder: Path) -> None:
     """Write the graphs that `fairgate export --precision int8-rows` tries, whatever they lose."""
-    write_precision(folder / "onnx", folder / "int8-rows-1", "int8-rows", digits=1)
+    write_precision(folder / "onnx", folder / "int8-rows-1", "int8-rows", terms=1)
     write_precision(folder / "onnx", folder / "int8-rows", "int8-rows")
 
 

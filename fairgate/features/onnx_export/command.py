@@ -29,7 +29,7 @@ import click
 
 from fairgate.domain.errors import ExitCode, ModelError, UsageError
 from fairgate.domain.wording import concealed, harmless
-from fairgate.features.onnx_export.int8_rows import Digits
+from fairgate.features.onnx_export.int8_rows import Terms
 from fairgate.features.onnx_export.parity import (
     answered_labels,
     compare_decoder,
@@ -148,17 +148,17 @@ def _export(source: ExportSource, folder: Path, choice: ExportChoice) -> dict[st
 def _in_integers(source: ExportSource, folder: Path) -> dict[str, Any]:
     """Store a decoder in `int8-rows` and return its parity.
 
-    Activations get one digit, which takes half of the products, where that is within the limits;
+    Activations get one term, which takes half of the products, where that is within the limits;
     else two.
     """
     answered = answered_labels(ModelFolder.find(folder))
 
-    def parity(place: Path, digits: Digits) -> dict[str, Any]:
-        change_precision(place / "model.onnx", "int8-rows", digits=digits)
+    def parity(place: Path, terms: Terms) -> dict[str, Any]:
+        change_precision(place / "model.onnx", "int8-rows", terms=terms)
         _release_memory()
         exported = ModelFolder.find(place)
         record = compare_decoder(source.name, source.revision, exported, "int8-rows", answered)
-        return record | {"activation_digits": digits}
+        return record | {"activation_terms": terms}
 
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         trial = Path(shutil.copytree(folder, Path(scratch) / "trial"))

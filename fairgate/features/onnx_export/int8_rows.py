@@ -2,7 +2,7 @@
 
 A row of activations, a token, is divided by its own largest magnitude, so that no token's numbers
 depend on another's (vector-wise quantisation: Dettmers et al., LLM.int8(), NeurIPS 2022, section
-3.1), and written in one digit of 8 bits or in two: `x ≈ (a + b / 254) · max|x| / 127`. Each is
+3.1), and written in one term of 8 bits or in two: `x ≈ (a + b / 254) · max|x| / 127`. Each is
 multiplied with the weights, 8 bits on a scale for each column. With two, channels beside one of a
 hundred times their size are not lost, and only weights are rounded much. Before that, channels are
 divided by a power of their size, and their weights multiplied by it, so that weights of large
@@ -32,7 +32,7 @@ from fairgate.onnx.attention import ONNX, import_microsoft
 from fairgate.onnx.decoder_graph import vocabulary_projection
 from fairgate.onnx.integer_products import MICROSOFT, PRODUCT
 
-Digits = Literal[1, 2]
+Terms = Literal[1, 2]
 WeightMatrix = npt.NDArray[np.float32]
 Factors = npt.NDArray[np.float32]
 ActivationRows = Mapping[str, npt.NDArray[np.float32]]
@@ -45,7 +45,7 @@ _LEAST = float(np.finfo(np.float32).tiny) * 1024
 _WIDEST = 2**16
 """Longer rows would overflow a sum of 32 bits: 255 · 127 · 66 311."""
 _STEPS = ("step", "small_step")
-"""Names of the steps that the digits of an activation are rounded to."""
+"""Names of the steps that the terms of an activation are rounded to."""
 _POWERS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 _FLOAT = 1
 _AXES_ARE_INPUTS = 18
@@ -105,10 +105,10 @@ def _axes_are_inputs(model: Any) -> bool:
     return max(versions, default=0) >= _AXES_ARE_INPUTS
 
 
-def to_int8_rows(model: Any, calibration: ActivationRows = _NOTHING, digits: Digits = 2) -> Any:
+def to_int8_rows(model: Any, calibration: ActivationRows = _NOTHING, terms: Terms = 2) -> Any:
     """Change a float32 `onnx.ModelProto` in place and return it.
 
-    `digits`: in how many activations are written. `calibration`: what `sample_activations` saw; an
+    `terms`: in how many activations are written. `calibration`: what `sample_activations` saw; an
     activation without rows is taken as it is. Raises ModelError where there is nothing to change.
     """
     from onnx import numpy_helper
@@ -116,13 +116,13 @@ def to_int8_rows(model: Any, calibration: ActivationRows = _NOTHING, digits: Dig
     layers, graph = Layers.of(model), model.graph
     factors = {
         name: _factors(
-            rows, [numpy_helper.to_array(tensor) for tensor in layers.readers(name)], digits
+            rows, [numpy_helper.to_array(tensor) for tensor in layers.readers(name)], terms
         )
         for name, rows in calibration.items()
     }
     makers = _Makers(model, layers)
     columns = {makers.divide(name, by): np.reciprocal(by) for name, by in factors.items()}
-    steps = _Steps(factors, columns, digits, axes_are_inputs=_axes_are_inputs(model))
+    steps = _Steps(factors, columns, terms, axes_are_inputs=_axes_are_inputs(model))
     replaced, nodes = {node.output[0] for node in layers.products}, []
     for node in graph.node:
         if node.output and node.output[0] in replaced:
@@ -140,7 +140,7 @@ def to_int8_rows(model: Any, calibration: ActivationRows = _NOTHING, digits: Dig
 
 
 def _factors(
-    rows: npt.NDArray[np.float32], matrices: Sequence[WeightMatrix], digits: Digits
+    rows: npt.NDArray[np.float32], matrices: Sequence[WeightMatrix], terms: Terms
 ) -> Factors:
     """Choose what channels are divided by, with a geometric mean of 1.
 
@@ -154,7 +154,7 @@ def _factors(
     sizes = sizes.clip(max(float(sizes.max(initial=0)) / 1000, _LEAST))
     squares, tokens = np.square(sizes), np.maximum(np.abs(rows), sizes.min())
     weight_squares = sum(np.square(matrix).sum(axis=1, dtype=np.float64) for matrix in matrices)
-    finer = 1 if digits == 1 else 2 * _LEVELS
+    finer = 1 if terms == 1 else 2 * _LEVELS
 
     def error(factors: Factors) -> float:
         steps = sum(
@@ -218,12 +218,12 @@ class _Steps:
         self,
         factors: Mapping[str, Factors],
         columns: Mapping[str, Factors],
-        digits: Digits,
+        terms: Terms,
         *,
         axes_are_inputs: bool,
     ) -> None:
         self._factors, self._columns = factors, columns
-        self._digits, self._axes_are_inputs = digits, axes_are_inputs
+        self._terms, self._axes_are_inputs = terms, axes_are_inputs
         self._rounded: dict[str, tuple[str, str, str]] = {}
         self.tensors: list[Any] = []
         self._constant("levels", np.float32(_LEVELS))
@@ -253,16 +253,16 @@ class _Steps:
         columns = np.abs(weights).max(axis=0) / _LEVELS
         columns[columns == 0] = 1
         codes = np.rint(weights / columns).clip(-_LEVELS, _LEVELS).astype(np.int8)
-        # A matrix for each digit: ONNX Runtime changes one for the one product that reads it.
-        digits = range(1, self._digits + 1)
-        matrices = [self._constant(f"{name}codes_{digit}", codes) for digit in digits]
+        # A matrix for each term: ONNX Runtime changes one for the one product that reads it.
+        terms = range(1, self._terms + 1)
+        matrices = [self._constant(f"{name}codes_{term}", codes) for term in terms]
         scale = self._constant(name + "scale", (columns / _LEVELS).astype(np.float32))
         parts = []
         for codes, matrix, step in zip((first, second), matrices, _STEPS, strict=False):
             parts.append(f"{name}{step}")
             inputs = [codes, matrix, _PREFIX + step, scale, _PREFIX + "zero"]
             nodes.append(helper.make_node(PRODUCT, inputs, parts[-1:], domain=MICROSOFT))
-        if self._digits == 2:
+        if self._terms == 2:
             nodes.append(helper.make_node("Add", parts, [f"{name}sum"]))
             parts = [f"{name}sum"]
         return [*nodes, helper.make_node("Mul", [*parts, most], [node.output[0]])]
@@ -289,12 +289,12 @@ class _Steps:
             ("Mul", [divided, f"{name}factor"], "scaled", {}),
             ("QuantizeLinear", [f"{name}scaled", step, zero], "codes_1", {}),
         )
-        second_digit: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
+        second_term: tuple[tuple[str, list[str], str, dict[str, Any]], ...] = (
             ("DequantizeLinear", [f"{name}codes_1", step, zero], "rounded", {}),
             ("Sub", [f"{name}scaled", f"{name}rounded"], "left", {}),
             ("QuantizeLinear", [f"{name}left", small, zero], "codes_2", {}),
         )
-        steps += second_digit if self._digits == 2 else ()
+        steps += second_term if self._terms == 2 else ()
         nodes = [helper.make_node(op, i, [name + o], **extra) for op, i, o, extra in steps]
         if divided != activation:
             by = f"{_PREFIX}{divided}_by"

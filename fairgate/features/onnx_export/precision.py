@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from fairgate.domain.errors import UsageError
 from fairgate.features.onnx_export.calibration import sample_activations
-from fairgate.features.onnx_export.int8_rows import Digits, to_int8_rows
+from fairgate.features.onnx_export.int8_rows import Terms, to_int8_rows
 from fairgate.onnx.model_folder import ModelFolder
 
 Precision = Literal["fp32", "fp16", "int8", "int4", "int8-rows"]
@@ -153,12 +153,12 @@ class _Island:
                 return
 
 
-def change_precision(graph: Path, precision: Precision, *, digits: Digits = 2) -> None:
+def change_precision(graph: Path, precision: Precision, *, terms: Terms = 2) -> None:
     """Rewrite the fp32 graph at `graph` in place. Raises UsageError where a package is missing.
 
     `fp16` stores weights and computes in half precision, with caches in half precision. `int8`
     and `int4` store the matrices in blocks of 32 numbers with a scale each and round nothing else.
-    `int8-rows` multiplies 8-bit integers, `digits` of them for each activation; the folder's
+    `int8-rows` multiplies 8-bit integers, `terms` of them for each activation; the folder's
     tokenizer reads the prompts that channels are measured on.
     """
     if precision == "fp32":
@@ -169,7 +169,7 @@ def change_precision(graph: Path, precision: Precision, *, digits: Digits = 2) -
     if precision == "fp16":
         changed = halve(model)
     elif precision == "int8-rows":
-        changed = to_int8_rows(model, sample_activations(ModelFolder.find(graph.parent)), digits)
+        changed = to_int8_rows(model, sample_activations(ModelFolder.find(graph.parent)), terms)
     else:
         changed = _quantise(model, _BITS[precision])
     for file in graph.parent.glob(f"{graph.name}*"):

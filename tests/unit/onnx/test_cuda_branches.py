@@ -18,7 +18,7 @@ STEPS = 9
 
 
 class Binding:
-    """A real binding whose outputs on the card are on the CPU; notes where each one was to be."""
+    """A real binding whose outputs on the GPU are on the CPU; notes where each one was to be."""
 
     def __init__(self, inner, log):
         self._inner, self._log = inner, log
@@ -36,7 +36,7 @@ class Binding:
         self._inner.bind_output(name, "cpu")
 
     def bind_ortvalue_output(self, name, value):
-        raise AssertionError(f"{name} is written in place, which no card has been seen to do")
+        raise AssertionError(f"{name} is written in place, which no GPU has been seen to do")
 
     def get_outputs(self):
         values = self._inner.get_outputs()
@@ -45,7 +45,7 @@ class Binding:
 
 
 class OnCard:
-    """A session that runs here and takes itself to be on the card."""
+    """A session that runs here and takes itself to be on the GPU."""
 
     def __init__(self, inner, log):
         self._inner, self._log = inner, log
@@ -61,7 +61,7 @@ class OnCard:
 
 
 @pytest.fixture
-def card(monkeypatch):
+def gpu(monkeypatch):
     """What each run was given and returned of the cache, and where it was to be."""
     log, start = [], decoder_session.open_session
 
@@ -73,66 +73,66 @@ def card(monkeypatch):
     return log
 
 
-def test_the_cache_stays_on_the_card_and_is_handed_on_without_a_copy(card):
+def test_the_cache_stays_on_the_gpu_and_is_handed_on_without_a_copy(gpu):
     engine = TokenDecoder(DEMO, STEPS, device="cuda", batch_size=8)
     engine._session  # noqa: B018 loads it
-    card.clear()
+    gpu.clear()
     engine.answers([PROMPTS[3], PROMPTS[4]])
-    assert len(card) == STEPS
-    for _, places, _ in card:
+    assert len(gpu) == STEPS
+    for _, places, _ in gpu:
         assert places.pop("logits") == "cpu"
         assert set(places.values()) == {"cuda"}
-    for (_, _, returned), (given, _, _) in pairwise(card):
+    for (_, _, returned), (given, _, _) in pairwise(gpu):
         assert len(given) == len(returned)
         assert all(one is other for one, other in zip(given, returned, strict=True))
 
 
-def test_no_cache_is_fetched_from_the_card(card, monkeypatch):
+def test_no_cache_is_fetched_from_the_gpu(gpu, monkeypatch):
     monkeypatch.setattr(DecoderSession, "select", lambda *_: pytest.fail("rows were moved"))
     engine = TokenDecoder(DEMO, STEPS, device="cuda", batch_size=8)
     session = engine._session
     assert (session.selects, session.shares, session.joins) == (False, False, False)
-    # Its GroupQueryAttention would be one of float32, which cards do not have.
+    # Its GroupQueryAttention would be one of float32, which GPUs do not have.
     assert JOINT_INPUT not in session._inputs
     assert len(engine.answers(PROMPTS)) == len(PROMPTS)
 
 
 @pytest.mark.whole
-def test_answers_are_those_of_the_cpu_whatever_the_batch(card, monkeypatch):
-    on_card = [
+def test_answers_are_those_of_the_cpu_whatever_the_batch(gpu, monkeypatch):
+    on_gpu = [
         TokenDecoder(DEMO, STEPS, device="cuda", batch_size=size).answers(PROMPTS)
         for size in (1, 3, 64)
     ]
     monkeypatch.undo()
-    assert on_card == [TokenDecoder(DEMO, STEPS).answers(PROMPTS)] * 3
+    assert on_gpu == [TokenDecoder(DEMO, STEPS).answers(PROMPTS)] * 3
 
 
-def test_rows_that_are_complete_go_on_beside_the_others_and_answer_once(card):
+def test_rows_that_are_complete_go_on_beside_the_others_and_answer_once(gpu):
     decoding = Decoding(temperature=2.0, max_new_tokens=25)
     requests = [GenerationRequest(prompt="Reader: the soup", seed=seed) for seed in range(12)]
     engine = OnnxDecoder(DEMO, decoding=decoding, device="cuda", batch_size=12)
     engine._prompts.end_tokens = frozenset(range(3, 900))
     engine._session  # noqa: B018 loads it
-    card.clear()
+    gpu.clear()
     answers = list(engine.generate(requests))
     assert sorted(position for position, _ in answers) == list(range(12))
     assert len({answer.tokens for _, answer in answers}) > 1
-    assert {given[0].shape()[0] for given, _, _ in card} == {12}
-    assert len(card) == 1 + max(answer.tokens for _, answer in answers)
+    assert {given[0].shape()[0] for given, _, _ in gpu} == {12}
+    assert len(gpu) == 1 + max(answer.tokens for _, answer in answers)
 
 
-def test_batches_on_a_card_have_one_number_of_rows_whatever_is_asked(card):
-    # A card's libraries choose kernels, and so the order of sums, by the number of rows.
+def test_batches_on_a_gpu_have_one_number_of_rows_whatever_is_asked(gpu):
+    # A GPU's libraries choose kernels, and so the order of sums, by the number of rows.
     engine = TokenDecoder(DEMO, STEPS, device="cuda", batch_size=8)
     engine._session  # noqa: B018 loads it
     for asked in (PROMPTS, PROMPTS[:1], PROMPTS[::-1], PROMPTS[2:5]):
-        card.clear()
+        gpu.clear()
         answers = engine.answers(asked)
         assert len(answers) == len(asked)
-        assert {given[0].shape()[0] for given, _, _ in card} == {8}
+        assert {given[0].shape()[0] for given, _, _ in gpu} == {8}
 
 
-def test_vectors_on_a_card_are_computed_in_batches_of_one_number_of_rows(monkeypatch):
+def test_vectors_on_a_gpu_are_computed_in_batches_of_one_number_of_rows(monkeypatch):
     from fairgate.onnx import encoder
 
     sizes, start = [], encoder.open_session
@@ -155,7 +155,7 @@ def test_vectors_on_a_card_are_computed_in_batches_of_one_number_of_rows(monkeyp
     assert set(sizes) <= {2, 7}, "two rows are those of the trial of padding"
 
 
-def test_memory_that_runs_out_on_a_card_is_told_as_what_can_move_a_margin(card, monkeypatch):
+def test_memory_that_runs_out_on_a_gpu_is_told_as_what_can_move_a_margin(gpu, monkeypatch):
     run = DecoderSession._run
 
     def limited(self, ids, *given, **options):

@@ -20,11 +20,11 @@ PROMPTS, LABELS = _gate_texts()
 ASKED = range(0, 200, 29)
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one digit", "two digits"])
+@pytest.fixture(scope="module", params=[1, 2], ids=["one term", "two terms"])
 def folder(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("models") / "rows"
     shutil.copytree(DEMO, folder)
-    change_precision(folder / "model.onnx", "int8-rows", digits=request.param)
+    change_precision(folder / "model.onnx", "int8-rows", terms=request.param)
     return folder
 
 
@@ -97,8 +97,8 @@ def scale(tensor, factors):
 def test_outliers_among_channels_cost_no_labels_where_they_were_measured(tmp_path):
     model = with_outliers(tmp_path / "measured")
     shutil.copytree(tmp_path / "measured", tmp_path / "unmeasured")
-    change_precision(tmp_path / "measured" / "model.onnx", "int8-rows", digits=1)
-    onnx.save(to_int8_rows(model, digits=1), str(tmp_path / "unmeasured" / "model.onnx"))
+    change_precision(tmp_path / "measured" / "model.onnx", "int8-rows", terms=1)
+    onnx.save(to_int8_rows(model, terms=1), str(tmp_path / "unmeasured" / "model.onnx"))
     expected = answers(DEMO, list(ASKED), threads=1)
     differing = {
         folder: sum(

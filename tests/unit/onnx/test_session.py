@@ -110,7 +110,7 @@ def test_a_gpu_that_does_not_start_is_an_error_with_the_library_that_is_missing(
     with pytest.raises(ModelError, match=r"runs all of .* on the CPU: libcuda\.so\.1: .*no NVIDIA"):
         on_cuda({CPU: ["Shape", "Cast"]})
     monkeypatch.setattr(ctypes, "CDLL", lambda _path: None)
-    with pytest.raises(ModelError, match="check `nvidia-smi` for the driver and the card"):
+    with pytest.raises(ModelError, match="check `nvidia-smi` for the driver and the GPU"):
         on_cuda({CPU: ["Shape", "Cast"]})
     assert capfd.readouterr() == ("", "")
 
@@ -130,7 +130,7 @@ class OldDriver:
     ("built_for", "failed", "said"),
     [
         ("13.0", 0, "the NVIDIA driver serves CUDA 12.4, and this ONNX Runtime needs CUDA 13"),
-        ("12.8", 0, "check `nvidia-smi` for the driver and the card"),
+        ("12.8", 0, "check `nvidia-smi` for the driver and the GPU"),
         ("", 0, "check `nvidia-smi`"),
         ("13.0", 1, "check `nvidia-smi`"),
     ],
@@ -153,7 +153,7 @@ def test_a_driver_that_is_too_old_is_told_with_both_versions(
             "NVIDIA's driver is older than the CUDA of this ONNX Runtime: install a newer one",
         ),
         ("CUDA failure 100: no CUDA-capable device is detected ; GPU=-1", "CUDA_VISIBLE_DEVICES"),
-        ("CUDA error cudaErrorNoKernelImageForDevice:no kernel image is available", "this card"),
+        ("CUDA error cudaErrorNoKernelImageForDevice:no kernel image is available", "this GPU"),
         ("CUDA failure 2: out of memory ; GPU=0 ; hostname=runner", "Memory ran out"),
         ("CUDNN failure 1001: CUDNN_STATUS_NOT_INITIALIZED", "CUDA failed: see `nvidia-smi`"),
     ],
@@ -368,12 +368,12 @@ HOST = (
     " ; GPU=-1 ; hostname=build-7.internal ; file=cuda_call.cc ; line=31 ; expr=cudaSetDevice(0); "
 )
 SEEN_ON_A_CARD = {
-    SIGNATURE + "CUDA failure 100: no CUDA-capable device is detected" + HOST: "No NVIDIA card",
-    SIGNATURE + "CUDA failure 101: invalid device ordinal" + HOST: "No NVIDIA card",
+    SIGNATURE + "CUDA failure 100: no CUDA-capable device is detected" + HOST: "No NVIDIA GPU",
+    SIGNATURE + "CUDA failure 101: invalid device ordinal" + HOST: "No NVIDIA GPU",
     SIGNATURE + "CUDA failure 35: CUDA driver version is insufficient for CUDA runtime version"
     + HOST: "driver is older",
     SIGNATURE + "CUDA failure 209: no kernel image is available for execution on the device"
-    + HOST: "no code for this card",
+    + HOST: "no code for this GPU",
     SIGNATURE + "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED" + HOST: "Memory ran out",
     SIGNATURE + "CUDA failure 2: out of memory" + HOST: "Memory ran out",
     NODE + SIGNATURE + "CUDNN_FE failure 11: CUDNN_BACKEND_API_FAILED" + HOST: "CUDA failed",

@@ -1,4 +1,4 @@
-"""A section of the trial on a card that takes too long holds nothing afterwards."""
+"""A section of the trial on a GPU that takes too long holds nothing afterwards."""
 
 import sys
 import time

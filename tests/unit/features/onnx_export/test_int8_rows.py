@@ -74,7 +74,7 @@ def test_logits_stay_near_whatever_the_version(version):
     assert operators(model).count("MatMulIntegerToFloat") == 6
     assert operators(model).count("MatMul") == 1  # onto the vocabulary
     assert RowScales(model).are_all_by_row()
-    single = to_int8_rows(layer(version), digits=1)
+    single = to_int8_rows(layer(version), terms=1)
     assert operators(single).count("MatMulIntegerToFloat") == 3
     assert RowScales(single).are_all_by_row()
     plain = run(layer(version), X)
@@ -83,7 +83,7 @@ def test_logits_stay_near_whatever_the_version(version):
     assert {one.name for one in model.graph.initializer}.isdisjoint({"up", "gate", "down"})
 
 
-def test_channels_beside_an_outlier_keep_their_digits():
+def test_channels_beside_an_outlier_keep_their_precision():
     errors = {}
     for size in (1, 60, 1e3, 1e4):
         x = X * np.where(np.arange(WIDTH) == 7, size, 1).astype(np.float32)
@@ -102,7 +102,7 @@ def even_weights(model):
             tensor.CopyFrom(numpy_helper.from_array(signs.astype(np.float32), tensor.name))
 
 
-def rounding_errors(channels, rows_of, digits):
+def rounding_errors(channels, rows_of, terms):
     """The mean error of logits without and with calibration, over drawn inputs and matrices."""
     errors = np.zeros(2)
     for seed in range(8):
@@ -111,7 +111,7 @@ def rounding_errors(channels, rows_of, digits):
         x = drawn.astype(np.float32)
         plain = run(layer(), x)
         for place, rows in enumerate(({}, {"normed": rows_of(x)})):
-            model = to_int8_rows(layer(), rows, digits)
+            model = to_int8_rows(layer(), rows, terms)
             assert RowScales(model).are_all_by_row()
             errors[place] += np.abs(run(model, x) - plain).mean() / np.abs(plain).mean()
     return errors
@@ -125,9 +125,9 @@ def test_channels_are_divided_where_that_rounds_less():
         "none": np.ones(WIDTH),
     }
     errors = {
-        (name, digits): rounding_errors(channels, lambda x: (x * NORM).reshape(-1, WIDTH), digits)
+        (name, terms): rounding_errors(channels, lambda x: (x * NORM).reshape(-1, WIDTH), terms)
         for name, channels in shapes.items()
-        for digits in (1, 2)
+        for terms in (1, 2)
     }
     worse = {key: pair for key, pair in errors.items() if pair[1] > 1.05 * pair[0]}
     assert not worse
@@ -275,12 +275,12 @@ def test_each_figure_beyond_its_limit_refuses_and_is_told():
     assert not parity._is_within(gate, limits)
 
 
-def test_two_digits_are_taken_where_one_is_not_within_the_limits(tmp_path, monkeypatch):
+def test_two_terms_are_taken_where_one_is_not_within_the_limits(tmp_path, monkeypatch):
     tried = []
 
-    def change(graph, precision, *, digits):
-        tried.append((precision, digits))
-        graph.write_text(f"in {digits}")
+    def change(graph, precision, *, terms):
+        tried.append((precision, terms))
+        graph.write_text(f"in {terms}")
 
     monkeypatch.setattr(command, "answered_labels", lambda folder: ["A"])
     monkeypatch.setattr(command, "change_precision", change)
@@ -295,7 +295,7 @@ def test_two_digits_are_taken_where_one_is_not_within_the_limits(tmp_path, monke
         folder.mkdir(parents=True)
         (folder / "model.onnx").write_text("as it was")
         record = command._in_integers(command.ExportSource(name="m"), folder)
-        assert record == {"within_limits": bool(allowed), "activation_digits": expected}
+        assert record == {"within_limits": bool(allowed), "activation_terms": expected}
         assert (folder / "model.onnx").read_text() == f"in {expected}"
-        assert tried == [("int8-rows", digits) for digits in range(1, expected + 1)]
+        assert tried == [("int8-rows", terms) for terms in range(1, expected + 1)]
         assert [path.name for path in folder.parent.iterdir()] == ["model"]
