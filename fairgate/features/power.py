@@ -92,7 +92,7 @@ def power(policy: Path, **options: Any) -> int:
     tables: Mapping[str, Table] = {}
     origin = "assumed"
     if baseline is not None:
-        tables, origin = {name: kept.table for name, kept in baseline.suites.items()}, "baseline"
+        tables, origin = {name: suite.table for name, suite in baseline.suites.items()}, "baseline"
     if options["run"] is not None:
         tables = replay(options["run"], Path(loaded.parsed.path), runtime).run.tables
         origin = "run"

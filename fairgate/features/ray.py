@@ -312,7 +312,9 @@ class SpreadGenerator:
 
     def score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
         """Return the log-probability (nats) of each option of each request."""
-        scored = self._asked("score", requests, lambda one, of: scores_from(one, len(of.options)))
+        scored = self._asked(
+            "score", requests, lambda one, request: scores_from(one, len(request.options))
+        )
         scores = dict(scored)  # by position: one that is missing is an error, not the next one's
         return [scores[position] for position in range(len(requests))]
 

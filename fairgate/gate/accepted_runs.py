@@ -90,14 +90,14 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
     budget. Raises BaselineError where a named file does not exist, or one cannot be read.
     """
     name, nothing = loaded.policy.name, named == NO_BASELINE
-    at = Path(named) if named else accepted_path(policy, loaded)
-    is_there = not nothing and _is_file(at, "baseline")
+    path = Path(named) if named else accepted_path(policy, loaded)
+    is_there = not nothing and _is_file(path, "baseline")
     if named and not nothing and not is_there:
         raise BaselineError(
-            f"there is no baseline {str(at)!r}; accept a run with `fairgate baseline accept RUN "
+            f"there is no baseline {str(path)!r}; accept a run with `fairgate baseline accept RUN "
             "--reason …`, or say `--baseline none` for a first run"
         )
-    baseline = read_baseline(at, name) if is_there else None
+    baseline = read_baseline(path, name) if is_there else None
     pinned = accepted_path(policy, loaded, Reference.ANCHOR) if loaded.policy.has_budget else None
     is_pinned = pinned is not None and not nothing and _is_file(pinned, "anchor")
     anchor = read_baseline(pinned, name, Reference.ANCHOR) if pinned and is_pinned else None
@@ -105,7 +105,7 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
     labels, unread = labels_or_notice(lambda: read_labels(labels_path(policy, loaded)))
     return References(
         baseline=baseline,
-        baseline_path=NO_BASELINE if nothing else str(at),
+        baseline_path=NO_BASELINE if nothing else str(path),
         anchor=anchor,
         anchor_path="" if pinned is None else NO_BASELINE if nothing else str(pinned),
         kill_score=score,

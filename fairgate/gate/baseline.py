@@ -288,8 +288,8 @@ def _entries(about: str, old: Mapping[str, object], new: Mapping[str, object]) -
 
 
 def _at(where: Mapping[str, str]) -> str:
-    at = ", ".join(f"{name} {value}" for name, value in sorted(where.items()))
-    return f" ({at})" if at else ""
+    levels = ", ".join(f"{name} {value}" for name, value in sorted(where.items()))
+    return f" ({levels})" if levels else ""
 
 
 def _measurements(
@@ -300,11 +300,11 @@ def _measurements(
         {(m.metric, m.suite, tuple(sorted(m.where.items()))): m for m in run} for run in (old, new)
     ]
     lines = []
-    for at in dict.fromkeys((*slices[0], *slices[1])):
-        before, after = (side.get(at) for side in slices)
+    for each in dict.fromkeys((*slices[0], *slices[1])):
+        before, after = (side.get(each) for side in slices)
         if before == after:
             continue
-        metric, suite, where = at
+        metric, suite, where = each
         values = [None if side is None else side.value for side in (before, after)]
         then, now = ("nothing" if value is None else f"{value:.4f}" for value in values)
         size = 0.0 if None in values else abs((values[1] or 0.0) - (values[0] or 0.0))

@@ -90,10 +90,10 @@ def baseline_faults(baseline: Baseline) -> Iterator[str]:
     for index, run in enumerate(baseline.history):
         yield from _wrong_types(run, f"history[{index}].")
         for number, measurement in enumerate(run.measurements):
-            at = f"history[{index}].values[{number}]."
-            yield from _wrong_types(measurement, at)
+            prefix = f"history[{index}].values[{number}]."
+            yield from _wrong_types(measurement, prefix)
             if measurement.value is None:
-                yield f"{at}value is missing"
+                yield f"{prefix}value is missing"
     faults = [
         f
         for name, suite in baseline.suites.items()
@@ -165,8 +165,8 @@ def unverified(baseline: Baseline) -> Iterator[str]:
         if measurement.value is None or metric is None or metric.column in CROSSED.values():
             continue  # a baseline has no crossed answers, see NOT_CHECKED
         if suite is None or metric.column not in suite.table.values:
-            of = f"{measurement.metric} of {quoted(measurement.suite)}"
-            yield f"measurements[{number}] is {of}, whose cases the file lacks"
+            subject = f"{measurement.metric} of {quoted(measurement.suite)}"
+            yield f"measurements[{number}] is {subject}, whose cases the file lacks"
     stored = Measurements(baseline.measurements)
     tables = {name: suite.table for name, suite in baseline.suites.items()}
     for measurement in measure(tables, confidence=0.95, seed=0, has_intervals=False):
@@ -177,8 +177,8 @@ def unverified(baseline: Baseline) -> Iterator[str]:
             continue
         if stored.get(measurement.metric, measurement.suite, measurement.where) is None:
             where = "".join(f", {key} {level}" for key, level in sorted(measurement.where.items()))
-            of = f"{measurement.metric} of {quoted(measurement.suite)}"
-            yield f"measurements lack {of}{harmless(where)}"
+            subject = f"{measurement.metric} of {quoted(measurement.suite)}"
+            yield f"measurements lack {subject}{harmless(where)}"
 
 
 def _suite_faults(suite: BaselineSuite, prefix: str) -> Iterator[str]:

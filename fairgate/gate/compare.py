@@ -93,12 +93,12 @@ def _result(  # noqa: PLR0913, PLR0917 (everything that a rule rests on)
     checks += open_ones
     outcome, reasons = _outcome(rule, measured, checks, table, policy)
     failed = [check.name for check in checks if check.outcome is Outcome.FAIL]
-    beside = ""
+    open_evidence = ""
     if outcome is Outcome.FAIL and policy.waivers:
         rest = [check for check in checks if check.outcome is not Outcome.FAIL]
         more, _ = _diluted(rule, rest, [] if "bound" in failed else base_cases[rule.suite], policy)
         stops = (e.reason for e in [*more, *rest] if e.outcome is Outcome.INCONCLUSIVE)
-        beside = _too_few(rule, measured, table, policy) or next(stops, "")
+        open_evidence = _too_few(rule, measured, table, policy) or next(stops, "")
     limits = rule.gate.limits
     has_no_baseline = Reference.BASELINE not in changes[0].comparison.runs
     is_elsewhere = changes[0].comparison.is_elsewhere(rule.metric, Reference.BASELINE)
@@ -130,7 +130,7 @@ def _result(  # noqa: PLR0913, PLR0917 (everything that a rule rests on)
             is_diluted=is_diluted,
             is_bare=bool(failed)
             and all(check.is_bare for check in checks if check.outcome is Outcome.FAIL),
-            open_evidence=beside,
+            open_evidence=open_evidence,
         ),
     )
 

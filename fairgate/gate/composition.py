@@ -301,8 +301,8 @@ class Composition:
         Whatever looks at the system, asks it, or says what is under test belongs inside. Behind it
         no process of a program under test is left that could change what is written.
         """
-        beside = reference_of(self.loaded.policy, self.runtime)
-        second = nullcontext() if beside is None else beside[0].served(beside[1])
+        reference = reference_of(self.loaded.policy, self.runtime)
+        second = nullcontext() if reference is None else reference[0].served(reference[1])
         with nothing_left_behind(), self._kind.served(self.runtime), second:
             try:
                 yield
@@ -344,10 +344,10 @@ class Composition:
 
     def _with_reference(self, opened: OpenSystem) -> OpenSystem:
         """Put the policy's reference beside its system, where it names one."""
-        beside = reference_of(self.loaded.policy, self.runtime)
-        if beside is None:
+        reference = reference_of(self.loaded.policy, self.runtime)
+        if reference is None:
             return opened
-        kind, runtime = beside
+        kind, runtime = reference
         suites = self.loaded.suites.values()
         resources = self._resources.beside(
             runtime,

@@ -229,8 +229,8 @@ def run_gate(
     )
     if verdict_with is None:
         if first := [*served_warnings(answers.executions, policy)]:
-            told = replace(gate_input, notices=[*first, *gate_input.notices])
-            result = replace(result, gate_input=told)
+            with_warnings = replace(gate_input, notices=[*first, *gate_input.notices])
+            result = replace(result, gate_input=with_warnings)
         result = replace(
             result,
             attribution=attribution,

@@ -232,9 +232,9 @@ def systems_of(parsed: ParsedPolicy, runtime: Runtime) -> Iterator[tuple[str, Sy
     policy = parsed.policy
     if "system" not in parsed.stand_ins:
         yield "system", kind_of(policy.system), runtime.under_test
-    beside = reference_of(policy, runtime)
-    if beside is not None and "reference" not in parsed.stand_ins:
-        yield "reference", *beside
+    reference = reference_of(policy, runtime)
+    if reference is not None and "reference" not in parsed.stand_ins:
+        yield "reference", *reference
 
 
 def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> Iterator[YamlFault]:
@@ -268,8 +268,8 @@ def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> I
                 + ("set `read: [labels, degrees]`" if can.gives_degrees else "take `degrees` out")
             )
             yield (name,), sentence
-    spoken = (case.suite for case in plan.cases if case.before)
-    for suite in () if can.speaks_in_turns else sorted({*spoken}):
+    conversing = (case.suite for case in plan.cases if case.before)
+    for suite in () if can.speaks_in_turns else sorted({*conversing}):
         sentence = (
             f"suite {quoted(suite)} asks in conversations, which this system does not hold; give "
             "its request a place for `{{session}}` or `{{messages}}`, set `takes_turns: true`, or "
@@ -434,8 +434,8 @@ def shortcomings(
         ):
             value = None
         if least is not None and (value is None or value < least):
-            shown = "not measured" if value is None else f"{float(value):g}"
-            yield f"has {name} {shown} in its record, below the floor of {least:g}"
+            figure_text = "not measured" if value is None else f"{float(value):g}"
+            yield f"has {name} {figure_text} in its record, below the floor of {least:g}"
 
 
 def judge_notices(loaded: LoadedPolicy, fingerprints: str | None = None) -> list[str]:

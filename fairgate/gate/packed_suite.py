@@ -310,7 +310,7 @@ def suite_to(suite: BaselineSuite) -> dict[str, Any]:
 
 def _runs(places: Sequence[int]) -> Iterator[list[int]]:
     """Yield the first and the number of places that follow one another."""
-    breaks = [at for at, (a, b) in enumerate(pairwise(places), 1) if b != a + 1]
+    breaks = [place for place, (a, b) in enumerate(pairwise(places), 1) if b != a + 1]
     for start, end in pairwise([0, *breaks, len(places)]):
         yield [places[start], end - start]
 
@@ -340,10 +340,10 @@ def suite_from(suite_id: str, suite: Mapping[str, Any]) -> BaselineSuite:
     contents = contents_of(*next(read))
     values = {name: numbers_of(*next(read), name) for name in columns}
     clusters = np.repeat(np.arange(len(sources)), counts) if own else clusters_of(*next(read))
-    at = places.tolist()
+    positions = places.tolist()
     names = [variant[0] for variant in variants]
     stems = chain.from_iterable(map(repeat, sources, counts.tolist()))
-    keys = [source + names[position] for source, position in zip(stems, at, strict=True)]
+    keys = [source + names[position] for source, position in zip(stems, positions, strict=True)]
     table = Table(
         suite=suite_id,
         keys=keys,

@@ -257,13 +257,13 @@ def _merged(
         if len(np.unique(table.clusters[rows])) < least
     }
     parts: dict[Person, list[_Rows]] = {}
-    held: dict[Person, list[Person]] = {}
+    members: dict[Person, list[Person]] = {}
     for person, rows in people.items():
         group = coarser(person) if coarser(person) in sparse else person
         parts.setdefault(group, []).append(rows)
-        held.setdefault(group, []).extend(holds[person])
+        members.setdefault(group, []).extend(holds[person])
     rows_of = {group: np.concatenate(several) for group, several in parts.items()}
-    return rows_of, held
+    return rows_of, members
 
 
 def label_of(person: Person) -> str:
@@ -375,9 +375,9 @@ class Question:
         asked, people = self.prompts.is_asked, len(self.prompts.persons)
         found: dict[str, None] = {}
         for is_there in self.measured.values():
-            beside = is_there[:, 0 if self.prompts.is_mutual else people :].any(axis=1)
+            has_control = is_there[:, 0 if self.prompts.is_mutual else people :].any(axis=1)
             for place, person in enumerate(self.prompts.persons):
-                rows = asked[:, place] & beside
+                rows = asked[:, place] & has_control
                 is_alone = rows.sum() < HALF * asked[:, place].sum()
                 if is_alone or (rows.any() and is_there[rows, place].mean() < HALF):
                     found[label_of(person)] = None
@@ -537,7 +537,7 @@ def _is_unreported(rule: ParityRule, table: Table, comparison: Comparison) -> bo
     accepted run has them, the question stays: it has no verdict.
     """
     columns = rule.outcome.asked(rule.against)
-    kept = (run.suites.get(rule.suite) for run in comparison.runs.values())
+    accepted = (run.suites.get(rule.suite) for run in comparison.runs.values())
     return (
         rule.gate.parity == ALL
         and all(
@@ -545,7 +545,7 @@ def _is_unreported(rule: ParityRule, table: Table, comparison: Comparison) -> bo
             for column in columns
             if column.column in table.values
         )
-        and all(column.of(suite.table) is None for suite in kept if suite for column in columns)
+        and all(column.of(suite.table) is None for suite in accepted if suite for column in columns)
     )
 
 
@@ -616,15 +616,15 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
     named: list[NamedNode] = []
     for found in scanned.named:
         now, places = q.now[found.column], found.node.columns
-        beside = [place for place in controls if place not in places]
+        other_controls = [place for place in controls if place not in places]
         then = q.before.get(found.column)
         look = looks[found.node.columns, found.column]
-        held = [people[label] for label in found.node.who]
-        own = [one for person in held for one in q.prompts.holds[person]]
+        named_people = [people[label] for label in found.node.who]
+        own = [one for person in named_people for one in q.prompts.holds[person]]
         by_phrase, carried_by = _in_phrases(q, scanned, found, look.estimate)
         named.append(
             NamedNode(
-                level=_level(found.node.level, held),
+                level=_level(found.node.level, named_people),
                 who=own,
                 column=found.column,
                 estimate=_rounded(look.estimate),
@@ -633,9 +633,9 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
                 p=_rounded(found.p),
                 is_within=any({*own} < {*wider.who} for wider in named),
                 rate=_mean(now, places),
-                control=_mean(now, beside),
+                control=_mean(now, other_controls),
                 before=None if then is None else _mean(then, places),
-                control_before=None if then is None else _mean(then, beside),
+                control_before=None if then is None else _mean(then, other_controls),
                 sources=int((~np.isnan(now[:, list(places)])).any(axis=1).sum()),
                 by_phrase=by_phrase,
                 carried_by=carried_by,
@@ -722,10 +722,10 @@ def _reach(scanned: ScanResult, column: str) -> dict[str, float]:
     return reach
 
 
-def _level(level: str, held: Sequence[Person]) -> Level:
+def _level(level: str, people: Sequence[Person]) -> Level:
     """Return how wide a node is, whose only prompt may stand for a category or everybody."""
-    if level == Level.IDENTITY and not held[0][1]:
-        return Level.CATEGORY if held[0][0] else Level.EVERYBODY
+    if level == Level.IDENTITY and not people[0][1]:
+        return Level.CATEGORY if people[0][0] else Level.EVERYBODY
     return Level(level)
 
 
@@ -792,9 +792,9 @@ def _too_few_beside(q: Question) -> str:
     column = next(iter(q.columns), None)
     if column is None or len(persons) < _FEWEST_CONTROLS:
         return why
-    shown = q.outcome.by_column[column].shown
+    in_units = q.outcome.by_column[column].shown
     means = {
-        person[1]: shown(mean)
+        person[1]: in_units(mean)
         for place, person in enumerate(persons)
         if (mean := _mean(q.columns[column], [place])) is not None
     }

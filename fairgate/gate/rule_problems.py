@@ -80,13 +80,13 @@ def _unasked_slice(
     """Yield what a slice names that a suite does not ask about: of nobody, nobody differs."""
     known = asked_levels(plan, suite)
     for name, value in where.items():
-        at = (*path, "where", name)
+        place = (*path, "where", name)
         if name not in known:
             usable = listed(known, last="and") or "none"
-            yield at, f"{quoted(name)} is no dimension of suite {quoted(suite)}; it has {usable}"
+            yield place, f"{quoted(name)} is no dimension of suite {quoted(suite)}; it has {usable}"
         elif value not in known[name]:
             near = suggestion(value, sorted(known[name]))
-            yield at, f"suite {quoted(suite)} asks about no {name} {quoted(value)}; {near}"
+            yield place, f"suite {quoted(suite)} asks about no {name} {quoted(value)}; {near}"
     inside = asked_levels(plan, suite, where)
     is_known = all(value in known.get(name, ()) for name, value in where.items())
     if where and is_known and not any(inside.values()):

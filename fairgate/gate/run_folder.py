@@ -386,8 +386,8 @@ def second_wave_lines(loaded: LoadedPolicy, run: Path, runtime: Runtime) -> Iter
             continue
         row = _row(case, template)
         if case.documents_of is not None:
-            shown = done.executions[case.suite, case.documents_of].documents or ()
-            row["documents"] = [document_to(document) for document in shown]
+            documents = done.executions[case.suite, case.documents_of].documents or ()
+            row["documents"] = [document_to(document) for document in documents]
         yield json.dumps(row, ensure_ascii=False)
 
 

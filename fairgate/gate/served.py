@@ -101,8 +101,8 @@ def _asked_model(policy: Policy) -> str:
 
 def _is_name_of(model: str, asked: str) -> bool:
     """Whether a reply names what was asked for: servers add versions, folders and file endings."""
-    told, wanted = (name.rsplit("/", 1)[-1].casefold() for name in (model, asked))
-    return told in wanted or wanted in told
+    reported, wanted = (name.rsplit("/", 1)[-1].casefold() for name in (model, asked))
+    return reported in wanted or wanted in reported
 
 
 def _cached(part: str, answers: _Answers) -> Iterator[str]:

@@ -120,16 +120,16 @@ def write_lines(path: Path | str, lines: Iterable[str], *, option: str = "--out"
 
 def _blocks(pieces: Iterable[str]) -> Iterator[bytes]:
     """Yield the pieces as bytes, many short ones together."""
-    held: list[str] = []
+    block: list[str] = []
     characters = 0
     for piece in pieces:
-        held.append(piece)
+        block.append(piece)
         characters += len(piece)
         if characters >= _BLOCK:
-            yield "".join(held).encode()
-            held.clear()
+            yield "".join(block).encode()
+            block.clear()
             characters = 0
-    yield "".join(held).encode()
+    yield "".join(block).encode()
 
 
 def write_parts(folder: Path, files: Mapping[str, Iterable[str]], *, option: str = "--out") -> None:

@@ -397,15 +397,15 @@ class HttpClient:
 
     def _shown(self, error: BaseException) -> str:
         """Return an error's own words: the system's, where it is one of the network."""
-        at: BaseException | None = error
+        cause: BaseException | None = error
         text = str(error)
-        while at is not None:
-            if isinstance(at, ssl.SSLError):
-                text = str(at)  # the number of such an error is not the system's
-            elif isinstance(at, OSError) and at.errno:
+        while cause is not None:
+            if isinstance(cause, ssl.SSLError):
+                text = str(cause)  # the number of such an error is not the system's
+            elif isinstance(cause, OSError) and cause.errno:
                 # What asyncio makes of a refused connection does not say that it was refused.
-                text = os.strerror(at.errno) if at.errno > 0 else str(at.strerror)
-            at = at.__cause__ or at.__context__
+                text = os.strerror(cause.errno) if cause.errno > 0 else str(cause.strerror)
+            cause = cause.__cause__ or cause.__context__
         return harmless(concealed(text or type(error).__name__, self._secrets)[:_SHOWN])
 
 

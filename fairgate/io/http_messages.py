@@ -216,8 +216,8 @@ def meant(answer: HttpAnswer) -> int:
     Servers say `API key not valid` with 400, `model not found` with 400, a rate with 413.
     """
     words = answer.body[:2000].decode("utf-8", "replace")
-    told = status_of((), words) if answer.status // 100 == 4 else answer.status
-    return told if told in (401, 403, 404, RATE_LIMITED) else answer.status
+    status = status_of((), words) if answer.status // 100 == 4 else answer.status
+    return status if status in (401, 403, 404, RATE_LIMITED) else answer.status
 
 
 def whole_seconds(text: str | None) -> float | None:

@@ -84,9 +84,9 @@ def existing(
             "the file there"
         )
     if not is_there:
-        beside = nearest(name, _beside(root, name))
+        similar = nearest(name, _beside(root, name))
         hint = f" or an embedded name ({suggestion(name, embedded)})" if embedded else ""
-        hint = f"; did you mean {listed(beside)}?" if beside else f"; expected a path{hint}"
+        hint = f"; did you mean {listed(similar)}?" if similar else f"; expected a path{hint}"
         # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
         where = "below the root" if confined else f"in {quoted(str(root.resolve()))}"
         raise DataError(f"there is no file {quoted(name)} {where}{hint}")

@@ -313,13 +313,13 @@ def _objects_of(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _lines_of_entries(text: str) -> Iterator[int]:
     """Yield the line on which each entry of a JSON array begins, from 1."""
-    line, at = 1, 0
-    while (begin := _BEFORE_ENTRY.match(text, at)) is not None:
-        line += text.count("\n", at, begin.end())
+    line, position = 1, 0
+    while (begin := _BEFORE_ENTRY.match(text, position)) is not None:
+        line += text.count("\n", position, begin.end())
         yield line
         _, end = _SCANNER.raw_decode(text, begin.end())
         line += text.count("\n", begin.end(), end)
-        at = end
+        position = end
 
 
 def _rows_of_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:

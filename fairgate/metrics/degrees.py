@@ -171,11 +171,11 @@ def points_of_probability(table: Table, where: Mapping[str, str]) -> Floats:
     slopes = np.full(len(phrases.names), np.nan)
     for phrase in np.unique(phrases.codes[defined]).tolist():
         rows = defined[phrases.codes[defined] == phrase]
-        difference, at = float(beyond[rows].mean()), levels[rows]
+        difference, centres = float(beyond[rows].mean()), levels[rows]
         if abs(difference) < _SMALL:
             slopes[phrase] = _mean_of(flat[rows])
         else:
-            slopes[phrase] = in_probability(difference, at) / difference
+            slopes[phrase] = in_probability(difference, centres) / difference
     points = beyond * np.where(table.control, neutral, slopes[phrases.codes])
     by_label = by_label_rows(table)
     if not by_label.any():

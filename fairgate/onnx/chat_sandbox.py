@@ -135,11 +135,11 @@ def _limited(
             budget.checked(name, (value, *values, *options.values()), may_be_called=of_any)
         first: tuple[Any, ...] = ()
         if wanted is not None:
-            of = {
+            arguments = {
                 _PassArg.context: context, _PassArg.eval_context: context.eval_ctx,
                 _PassArg.environment: context.environment,
             }  # fmt: skip
-            first = (of[wanted],)
+            first = (arguments[wanted],)
         result = function(*first, value, *values, **options)
         if isinstance(result, Iterator):
             return budget.counted(result)

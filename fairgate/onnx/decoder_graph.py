@@ -205,10 +205,10 @@ def _band(tensor: Any, folder: Path) -> int | None:
         return None
     size = shape[-1]
     if tensor.data_location == TensorProto.EXTERNAL:
-        at = {entry.key: entry.value for entry in tensor.external_data}
-        end = int(at.get("offset", 0)) + math.prod(shape)
+        location = {entry.key: entry.value for entry in tensor.external_data}
+        end = int(location.get("offset", 0)) + math.prod(shape)
         try:
-            with opened(folder / at["location"]) as file:
+            with opened(folder / location["location"]) as file:
                 file.seek(end - size)
                 row = np.frombuffer(file.read(size), dtype=np.bool_)
         except (OSError, KeyError, ValueError):

@@ -391,8 +391,8 @@ class JointRows:
 
     def _reserve(self, rows: int, slots: int, like: Sequence[npt.NDArray[Any]]) -> None:
         """Make room for so many rows with so many slots each, and some to spare."""
-        held = self._arrays
-        here, free = (held[0].shape[0], held[0].shape[2]) if held else (0, 0)
+        arrays = self._arrays
+        here, free = (arrays[0].shape[0], arrays[0].shape[2]) if arrays else (0, 0)
         if rows <= here and slots <= free:
             return
         wider = max(slots, self._longest + 1) + self._spare
@@ -403,7 +403,7 @@ class JointRows:
             np.zeros((rows, array.shape[1], slots, array.shape[3]), dtype=array.dtype)
             for array in like
         ]
-        for array, old in zip(self._arrays, held, strict=False):
+        for array, old in zip(self._arrays, arrays, strict=False):
             array[: self._rows, :, :used] = old[: self._rows, :, :used]
         self._lengths = np.zeros(rows, dtype=np.int64)
         self._lengths[: self._rows] = held_lengths

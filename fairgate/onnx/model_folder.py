@@ -165,9 +165,9 @@ class ModelFolder:
 
     def _require_files_themselves(self) -> None:
         """Raise ModelError where a file of the model is a pointer or a page in its place."""
-        beside = sorted({*self.path.glob("*"), *self.graph.parent.glob("*")})
-        others = [file.name for file in beside if file.suffix == ".onnx" and file != self.graph]
-        for file in beside:
+        files = sorted({*self.path.glob("*"), *self.graph.parent.glob("*")})
+        others = [file.name for file in files if file.suffix == ".onnx" and file != self.graph]
+        for file in files:
             is_of_another = file.name.startswith(tuple(others))
             if is_of_another or file.suffix.lower() in _NEVER_OPENED or file.name in _NOTES:
                 continue

@@ -201,9 +201,9 @@ class PromptBlocks:
         paths = [
             window.paths[piece.place][piece.start // unit : piece.end // unit] for piece in pieces
         ]
-        kept = [_as_slice(path) for path in paths]
+        slices = [_as_slice(path) for path in paths]
         for number, value in enumerate(cache.values if any(paths) else ()):
-            for units, places, piece, row in zip(paths, kept, pieces, value.numpy(), strict=True):
+            for units, places, piece, row in zip(paths, slices, pieces, value.numpy(), strict=True):
                 own = row[:, piece.start : piece.start + len(units) * unit]
                 own = own.reshape(len(row), len(units), unit * row.shape[2])
                 if len(self._stores) <= number:

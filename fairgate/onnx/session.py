@@ -495,8 +495,8 @@ def mapped_errors(what: str, next_step: str) -> Iterator[None]:
         yield
     except raised as error:
         reason = " ".join(f"{type(error).__name__} {error}".split())
-        told = harmless(_without_source(reason)[:400])
-        message, advice = f"{what}: {told}", _advice(reason, next_step)
+        reason_text = harmless(_without_source(reason)[:400])
+        message, advice = f"{what}: {reason_text}", _advice(reason, next_step)
         if isinstance(error, MemoryError) or advice is _MEMORY:
             raise OutOfMemoryError(message, _MEMORY) from error
         raise ModelError(f"{message}. {advice}") from error

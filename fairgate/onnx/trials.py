@@ -66,12 +66,12 @@ def try_out(session: DecoderSession, graph: str) -> Abilities:
     # Other kernels sum otherwise; a row beside others of its own width has the same ones.
     apart = tolerance * _STEPS_APART if session.multiplies_integers else tolerance
     alone = _logits(session, [_SHORT, _SHORT], len(_SHORT))
-    beside = _logits(session, [_LONG[-len(_SHORT) :], _SHORT], len(_SHORT))
+    together = _logits(session, [_LONG[-len(_SHORT) :], _SHORT], len(_SHORT))
     # Where it is not finite the first answer says so, with its length.
-    if np.isfinite(alone).all() and not _is_near(alone, beside, tolerance / 2):
+    if np.isfinite(alone).all() and not _is_near(alone, together, tolerance / 2):
         raise ModelError(
             f"the answers of {graph!r} depend on what else is in the batch "
-            f"(a logit moved by {np.abs(alone - beside).max():.3g}): it scales over the "
+            f"(a logit moved by {np.abs(alone - together).max():.3g}): it scales over the "
             "batch somewhere, as dynamic quantisation does. Use the fp32 or fp16 graph of the "
             "model, or make one with `fairgate export MODEL`."
         )
@@ -188,13 +188,13 @@ def reads_in_any_pieces(session: DecoderSession, lone: LoneReading) -> tuple[boo
     def bits(logits: Logits, cache: Cache) -> list[npt.NDArray[Any]]:
         return [logits[-1, 0], *(value.numpy()[-1, :, :_LENGTH] for value in cache.values)]
 
-    beside = bits(*read([_ROW[::-1], _ROW], _SLOTS + 16, 8, 40))
+    together = bits(*read([_ROW[::-1], _ROW], _SLOTS + 16, 8, 40))
 
     def agree(whole: tuple[Logits, Cache], rows: list[list[int]]) -> bool:
         own, tight = bits(*whole), bits(*read(rows, _LENGTH, 4, _LENGTH - 2))
         return bool(np.isfinite(own[0]).all()) and all(
             np.array_equal(one, two) and np.array_equal(one, three)
-            for one, two, three in zip(own, beside, tight, strict=True)
+            for one, two, three in zip(own, together, tight, strict=True)
         )
 
     alone = agree(lone(), [_ROW])

@@ -64,18 +64,18 @@ def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
     """
     mapping = data if isinstance(data, dict) else {}
     meant = systems_meant(mapping.get("system"), parts.systems)
-    beside = systems_meant(mapping.get("reference"), parts.systems)
+    references = systems_meant(mapping.get("reference"), parts.systems)
     suites = mapping.get("suites")
     rows = suites if isinstance(suites, list) else []
     default = SUITE_KINDS.ids[0]
     kinds_named = [row.get("kind", default) if isinstance(row, dict) else None for row in rows]
     is_known = all(isinstance(kind, str) and kind in SUITE_KINDS for kind in kinds_named)
     has_reference = mapping.get("reference") not in (None, BASE)
-    if len(meant) != 1 or len(beside) != has_reference or not is_known:
+    if len(meant) != 1 or len(references) != has_reference or not is_known:
         return policy_model(parts)
     judge = None if mapping.get("judge") is None else parts.judge()
     kinds = [name for name in SUITE_KINDS.ids if name in (default, *kinds_named)]
-    systems = [part.model() for part in parts.systems if part in (*meant, *beside)]
+    systems = [part.model() for part in parts.systems if part in (*meant, *references)]
     return _assembled(tuple(systems), judge, _suites(kinds), _of_features())
 
 
@@ -124,7 +124,7 @@ def _assembled(
 
     union: Any = Union[branches]  # noqa: UP007  # made at run time
     system: Any = Annotated[union, Discriminator(branch), BeforeValidator(one_kind)]
-    beside = _reference(system)
+    reference = _reference(system)
     judges: Any = judge | None if judge else None
     return create_model(
         "Policy",
@@ -132,7 +132,7 @@ def _assembled(
         __doc__=Policy.__doc__,
         system=(system, Field(description=Policy.model_fields["system"].description)),
         reference=(
-            Annotated[beside | None, Decides()],
+            Annotated[reference | None, Decides()],
             Field(default=None, description=Policy.model_fields["reference"].description),
         ),
         suites=(_suites_type(suites), Field(description=Policy.model_fields["suites"].description)),

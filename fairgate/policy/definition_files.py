@@ -460,7 +460,7 @@ def _set_faults(content: SetFile | None) -> Iterator[YamlFault]:
 def _phrase_faults(content: SetFile) -> Iterator[YamlFault]:
     """Yield where several phrases do not say one identity, each in words of its own."""
     named = {entry.term for entry in content.terms if not content.control}
-    said: dict[str, str] = {}
+    owners: dict[str, str] = {}
     for n, entry in enumerate(content.terms):
         if content.control and entry.phrases:
             sentence = f"terms[{n}].phrases: each control prompt is one phrase; give it a term"
@@ -470,7 +470,7 @@ def _phrase_faults(content: SetFile) -> Iterator[YamlFault]:
             subject = f"terms[{n}].phrases[{place}]: {quoted(phrase)}"
             path: YamlPath = ("terms", n, "phrases", place)
             core = frozenset(words_of(phrase)) - _OF_ANYBODY
-            other = said.setdefault(" ".join(words_of(phrase)), entry.term)
+            other = owners.setdefault(" ".join(words_of(phrase)), entry.term)
             twin = cores.setdefault(core, phrase)
             whose = next((t for t in sorted(named - {entry.term}) if holds(phrase, t)), None)
             if other != entry.term:
@@ -708,16 +708,16 @@ class _Known:
     @classmethod
     def of(cls, sets: Iterable[PerturbationSet], attributes: Iterable[str] = ()) -> _Known:
         """Take those that are shipped, those of sets, and attributes: `Mus-lim` is one word."""
-        said = dict(_identities())
+        identities = dict(_identities())
         for group in sets:
-            said |= _of_terms(group)
-        said |= {_core(name): name for name in attributes}
-        words = {each.replace(" ", ""): whose for each, whose in said.items() if each}
+            identities |= _of_terms(group)
+        identities |= {_core(name): name for name in attributes}
+        words = {each.replace(" ", ""): whose for each, whose in identities.items() if each}
         return cls(words, max(map(len, words)) + 1)
 
-    def named(self, text: str, beside: str = "") -> str:
+    def named(self, text: str, context: str = "") -> str:
         """Return who is named in a text and not in the one beside it; empty: nobody."""
-        there = {"".join(part) for part in _parts(words_of(beside), self.longest)}
+        there = {"".join(part) for part in _parts(words_of(context), self.longest)}
         for part in _parts(words_of(text), self.longest):
             one = "".join(part)
             whose = self.words.get(one) or self.words.get(one.removesuffix("s"))
@@ -743,24 +743,24 @@ def _identities() -> Mapping[str, str]:
 
     What an embedded control set says too ("A tall person") names nobody.
     """
-    said: dict[str, str] = {}
+    identities: dict[str, str] = {}
     sets = [load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)]
     for group in sets:
-        said |= {} if group.control else _of_terms(group)
+        identities |= {} if group.control else _of_terms(group)
     for dimension in embedded_dimensions().values():
         for value in dimension.values:
             wording = value.wording(Manner.PLAIN) or Wording()
             forms = (wording.adjective, wording.noun, wording.noun_plural, wording.clause)
             for form in (value.id, *forms, *value.also):
-                said.setdefault(_core(form), f"{dimension.id}/{value.id}")
+                identities.setdefault(_core(form), f"{dimension.id}/{value.id}")
     for name, entries in pair_catalogue().items():
         for form in chain.from_iterable(entries):
-            said.setdefault(_core(form), name)
+            identities.setdefault(_core(form), name)
     neutral = [f" {' '.join(words_of(term.noun_phrase))} " for group in sets if group.control
                for term in group.terms]  # fmt: skip
     return {
         words: whose
-        for words, whose in said.items()
+        for words, whose in identities.items()
         if words and not any(f" {words} " in phrase for phrase in neutral)
     }
 

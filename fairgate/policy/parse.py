@@ -261,8 +261,8 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> YamlFault:
     match details["type"]:
         case "union_tag_not_found":
             finding = shown(details["input"].get("kind"))
-            at = (*where, "kind")
-            return at, f"{dotted(at)}: found {finding}, expected {listed(SUITE_KINDS.ids)}"
+            place = (*where, "kind")
+            return place, f"{dotted(place)}: found {finding}, expected {listed(SUITE_KINDS.ids)}"
         case "missing":
             return where, _missing(where, root, data)
         case "extra_forbidden":
@@ -413,11 +413,11 @@ def _list_words(schema: Schema, root: Schema) -> str:
     least, most = schema.get("minItems", 0), schema.get("maxItems")
     items = schema.get("items", {})
     text = all(branch.get("type") == "string" for branch in _branches(items, root))
-    of = " of texts" if text else ""
+    kind = " of texts" if text else ""
     if most is not None and most == least:
         return f"a list of {least} values, each {_expectation(items, root)}"
     entries = "entry" if least == 1 else "entries"
-    return f"a list{of} with at least {least} {entries}" if least else f"a list{of}"
+    return f"a list{kind} with at least {least} {entries}" if least else f"a list{kind}"
 
 
 def _range(schema: Schema) -> str:

@@ -119,10 +119,12 @@ class Builder:
         except MarkedYAMLError as error:
             raw = " ".join(str(part) for part in (error.context, error.problem) if part)
             words = next((plain for sign, plain in _PLAIN_WORDS if sign in raw), None)
-            at = error.problem_mark or error.context_mark
+            error_mark = error.problem_mark or error.context_mark
             if words == "a quoted text is not closed":
-                at = error.context_mark or at
-            mark = (at.line + 1, at.column + 1) if at is not None else (1, 1)
+                error_mark = error.context_mark or error_mark
+            mark = (
+                (error_mark.line + 1, error_mark.column + 1) if error_mark is not None else (1, 1)
+            )
             self._report(mark, f"not valid YAML: {words or quoted(raw)}")
             return False
         except (YAMLError, ValueError, RecursionError) as error:
@@ -168,10 +170,10 @@ class Builder:
         for event in events:
             if type(event).__name__.endswith("EndEvent"):
                 return
-            at, child = _mark(event), self._node(event, events, depth)
+            mark, child = _mark(event), self._node(event, events, depth)
             node.size += child.size
             if isinstance(node.value, list):
-                node.entries.append((len(node.value), at, child))
+                node.entries.append((len(node.value), mark, child))
                 node.value.append(child.value)
                 continue
             key = self._key(child)
@@ -180,11 +182,11 @@ class Builder:
             if key is not None and key in node.value:
                 first = next(position for name, position, _ in node.entries if name == key)
                 self._report(
-                    at,
+                    mark,
                     f"the key {quoted(key)} is already given in line {first[0]}; keep one of them",
                 )
             elif key is not None:
-                node.entries.append((key, at, child))
+                node.entries.append((key, mark, child))
                 node.value[key] = child.value
 
     def _alias(self, name: str, mark: Mark) -> Node:
@@ -286,10 +288,10 @@ def decode_yaml(raw: bytes, path: str) -> str:
         before = raw[: error.start]
         line = before.count(b"\n") + 1
         column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8-sig", "replace")) + 1
-        told = f"byte 0x{raw[error.start]:02x} is not UTF-8"
+        encoding = f"byte 0x{raw[error.start]:02x} is not UTF-8"
         if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            told = "the file is in UTF-16 or UTF-32"
-        message = f"{told}; save the file with encoding UTF-8"
+            encoding = "the file is in UTF-16 or UTF-32"
+        message = f"{encoding}; save the file with encoding UTF-8"
         raise PolicyError([Problem(path, line, column, message)]) from error
 
 

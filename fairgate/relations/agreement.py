@@ -78,5 +78,5 @@ def new_title_fault(before: str, after: str) -> str | None:
 def says_gender(text: str) -> frozenset[str]:
     """Return which pronouns, titles and nouns of a gender a text has, but for those of partners."""
     words = [word for word in pieces(text) if not any(word.lower() in pair for pair in PARTNERS)]
-    said = (PRONOUNS.get(word.lower()) or _gender(word) or TITLES.get(word) for word in words)
-    return frozenset(filter(None, said))
+    genders = (PRONOUNS.get(word.lower()) or _gender(word) or TITLES.get(word) for word in words)
+    return frozenset(filter(None, genders))

@@ -146,8 +146,8 @@ def agreement_fault(before: str, pronoun: str, after: str) -> str | None:
     wrong = _SAID_OF_ONE if pronoun == "they" else _SAID_OF_SEVERAL
     asked = re.search(rf"(?i)\b({wrong}) $", before)
     is_asked = re.search(rf"(?i)\b(?:{_ASKS}) $", before)  # "can she have", "does she do"
-    told = None if is_asked else re.match(rf" ({wrong})\b", after)
-    return asked.group(1) if asked else told.group(1) if told else None
+    match = None if is_asked else re.match(rf" ({wrong})\b", after)
+    return asked.group(1) if asked else match.group(1) if match else None
 
 
 def pronoun_of_noun(phrase: str) -> str:

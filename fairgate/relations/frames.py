@@ -182,8 +182,8 @@ def _disagreement(pieces: Sequence[FramePiece], pronoun: str) -> str | None:
         asking, before = earlier[place], earlier[place + 1]
         if isinstance(asking, VerbSlot) and before == " ":  # `{Does/Do} {they} have`
             before = "may "
-        beside = [words if isinstance(words, str) else "" for words in (before, after)]
-        verb = agreement_fault(beside[0], pronoun, beside[1])
+        neighbours = [words if isinstance(words, str) else "" for words in (before, after)]
+        verb = agreement_fault(neighbours[0], pronoun, neighbours[1])
         if verb is not None:
             wanted = "write verb and its plural as a slot, as in `{is/are} {they}`"
             return f"the frame says {quoted(verb)} of '{FORMS['they'][pronoun]}'; {wanted}"

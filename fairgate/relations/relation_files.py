@@ -56,17 +56,17 @@ def own_relations(path: Path) -> Iterator[None]:
             f"{path}: `RELATIONS` is {shown(listed_relations)}; expected a tuple of relations, "
             "such as `RELATIONS = (Mine(),)`"
         )
-    with ExitStack() as held:
+    with ExitStack() as additions:
         for number, relation in enumerate(listed_relations):
             location = f"{path}: RELATIONS[{number}]"
             fault = _fault(relation, location)
             if fault is not None:
                 raise UsageError(f"{location} {harmless(fault)}")
-            held.enter_context(
+            additions.enter_context(
                 RELATIONS.added(cast("MetamorphicRelation", Guarded(relation, path)))
             )
             CODE_OF[relation.id] = code
-            held.callback(CODE_OF.pop, relation.id)
+            additions.callback(CODE_OF.pop, relation.id)
         yield
 
 

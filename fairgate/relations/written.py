@@ -87,9 +87,9 @@ class Written(SameLabel):
 
 
 def written_follow_ups(
-    source: Source, shown: Callable[[Pair], str]
+    source: Source, text_of: Callable[[Pair], str]
 ) -> Sequence[FollowUp] | NotApplicable:
-    """Return the follow-ups of a source that were written; `shown` puts one to the system."""
+    """Return the follow-ups of a source that were written; `text_of` puts one to the system."""
     if not source.pairs:
         return NotApplicable(reason=NOT_WRITTEN)
     return [
@@ -97,7 +97,7 @@ def written_follow_ups(
             variant=pair.place,
             category=pair.dimension,
             term=pair.term,
-            text=shown(pair),
+            text=text_of(pair),
             control=pair.is_control,
             pair=pair,
         )

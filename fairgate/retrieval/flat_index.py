@@ -125,12 +125,12 @@ class FlatIndex:
         rankings: list[list[Document]] = []
         for start in range(0, len(queries), self.at_once):
             batch = self._queries.embed(queries[start : start + self.at_once])
-            for at, rows_and_scores in enumerate(self._search(folder, batch, depth)):
+            for offset, rows_and_scores in enumerate(self._search(folder, batch, depth)):
                 best = dict(zip(*rows_and_scores, strict=True))
-                if (document := changed[start + at] if changed else None) is not None:
+                if (document := changed[start + offset] if changed else None) is not None:
                     own, only = vectors[texts[document.text]][None], np.zeros(1, dtype=np.int64)
                     best[_position(folder, document.id)] = float(
-                        _rescored(own, only, batch[at])[1][0]
+                        _rescored(own, only, batch[offset])[1][0]
                     )
                 ranked_rows = sorted(best.items(), key=lambda item: (-item[1], item[0]))[:top_k]
                 documents = [as_found(folder.document(row), score) for row, score in ranked_rows]

@@ -359,7 +359,7 @@ def scan_each(
     far = _far(columns, len(single))
     looked_at = _outermost(far, sorted(single))
     left, first, named = sorted(single), None, list[Named]()
-    told: dict[int, ScanResult] = {}
+    scans_of: dict[int, ScanResult] = {}
     while True:
         several = {
             place: scan(
@@ -377,7 +377,7 @@ def scan_each(
             for place in left
             if place in looked_at
         }
-        told |= several
+        scans_of |= several
         first = first or min(several.values(), key=lambda one: one.p)
         ranked = [
             (one.named[0].p, -_size(one), place) for place, one in several.items() if one.named
@@ -389,9 +389,9 @@ def scan_each(
         left.remove(place)
         if len(left) <= FEWEST_CONTROLS or not looked_at.intersection(left):
             break
-    looks = [replace(look, node=single[p]) for p, one in told.items() for look in one.looks]
-    last = next(told[place] for place in left if place in told)
-    reach = max((one.reach.get("identity", 0.0) for one in told.values()), default=0.0)
+    looks = [replace(look, node=single[p]) for p, one in scans_of.items() for look in one.looks]
+    last = next(scans_of[place] for place in left if place in scans_of)
+    reach = max((one.reach.get("identity", 0.0) for one in scans_of.values()), default=0.0)
     return ScanResult(
         p=first.p,
         named=tuple(named),
@@ -475,11 +475,11 @@ def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
     """Return by level an effect that the run names 8 times of 10; infinite without a verdict."""
     reach = {node.level: math.inf for node in plan.nodes}
     has_few = plan.controls < FEWEST_CONTROLS or sources < FEWEST_SOURCES
-    told = [node for node in plan.nodes if len(node.columns) > 1 or not has_few]
-    if plan.controls < 2 or sources < 2 or not told:
+    judged = [node for node in plan.nodes if len(node.columns) > 1 or not has_few]
+    if plan.controls < 2 or sources < 2 or not judged:
         return reach
     count = 1 + max(max(node.columns) for node in plan.nodes)
-    member = np.array([[t in node.columns for t in range(count)] for node in told])
+    member = np.array([[t in node.columns for t in range(count)] for node in judged])
     mean = plan.sampling / sources
     models = [
         _model(
@@ -501,7 +501,7 @@ def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
         scans=plan.scans,
     )
     stretch = models[0][1]
-    for node, of_node in zip(told, stretch.tolist(), strict=True):
+    for node, of_node in zip(judged, stretch.tolist(), strict=True):
         own = (mean + plan.apart / plan.phrases) / len(node.columns)
         error = math.sqrt(own + (mean + plan.apart) / plan.controls)
         beyond = (null.critical * of_node + _POWER) * error
@@ -544,9 +544,9 @@ def _column(  # noqa: PLR0913, PLR0917 (a column and how it is tested)
         return None
     n_identities = len(phrases)
     named, controls = fit.kept[:n_identities], fit.kept[n_identities:]
-    held = member * named
-    weights = held / np.maximum(held.sum(axis=1, keepdims=True), 1)
-    tested: _Bools = held.sum(axis=1) > 0
+    decided = member * named
+    weights = decided / np.maximum(decided.sum(axis=1, keepdims=True), 1)
+    tested: _Bools = decided.sum(axis=1) > 0
     for node, each in zip(nodes, tested.tolist(), strict=True):
         if not each:
             no_verdict[f"{name}: {node.label}"] = "undecided for most sources"
@@ -586,38 +586,38 @@ def _fit(values: Floats, asked: _Bools, n_identities: int) -> _Fit | str:
     decided &= 2 * decided.sum(axis=1, keepdims=True) >= asked.sum(axis=1, keepdims=True)
     is_counted = decided.any(axis=1)
     counted = int(is_counted.sum())
-    kept = decided.any(axis=0) & (decided.sum(axis=0) * 2 >= asked[is_counted].sum(axis=0))
+    is_kept = decided.any(axis=0) & (decided.sum(axis=0) * 2 >= asked[is_counted].sum(axis=0))
     if counted < 2:
         return "fewer than two sources have half of their prompts decided"
-    if kept[n_identities:].sum() < 2 or not kept[:n_identities].any():
+    if is_kept[n_identities:].sum() < 2 or not is_kept[:n_identities].any():
         return "fewer than two control prompts, or no identity, are decided for half of the sources"
-    decided &= kept
+    decided &= is_kept
     level = _row_means(values, decided)
     centred = np.where(decided, values - level, np.nan)
     scale = float(np.nanmax(np.abs(centred)))
     if scale <= 1e-12 * float(np.abs(values[decided]).max()):
         centred, scale = np.where(decided, 0.0, np.nan), 1.0
     centred = centred / scale
-    means = np.zeros(len(kept))
-    means[kept] = _two_way(centred[decided.any(axis=1)][:, kept])
+    means = np.zeros(len(is_kept))
+    means[is_kept] = _two_way(centred[decided.any(axis=1)][:, is_kept])
     counts = np.maximum(decided.sum(axis=0), 1)
     rest = centred - means
     rest = rest - _row_means(rest, decided)
-    freedom = int(decided.sum()) - counted - int(kept.sum()) + 1
+    freedom = int(decided.sum()) - counted - int(is_kept.sum()) + 1
     square = float(np.nansum(np.square(rest))) / max(freedom, 1)
     sampling = (square if square > _ZERO else 0.0) / counts
-    control = np.flatnonzero(kept[n_identities:]) + n_identities
+    control = np.flatnonzero(is_kept[n_identities:]) + n_identities
     expected = float(sampling[control].mean())
     seen = float(means[control].var(ddof=1))
     seen = seen if seen > _ZERO else 0.0
     spread = max(seen - expected, 0.0)
     cube = float(np.nansum(rest**3)) / max(freedom, 1)
-    skew = cube / square**1.5 / math.sqrt(counts[kept].mean()) if square > _ZERO else 0.0
+    skew = cube / square**1.5 / math.sqrt(counts[is_kept].mean()) if square > _ZERO else 0.0
     levels = means[control] * scale + float(level[decided.any(axis=1)].mean())
     low, high = np.quantile(levels, [0.05, 0.95]).tolist()
     return _Fit(
         centred=centred,
-        kept=kept,
+        kept=is_kept,
         sources=counted,
         scale=scale,
         means=means,
@@ -830,8 +830,11 @@ def _t_of_sums(column: _Column, sums: Floats) -> Floats:
     means = sums / counts
     left = np.nansum(np.square(fit.centred)) - np.square(means) @ counts
     square = np.where(left > _ZERO, left, 0.0) / max(fit.freedom, 1)
-    kept = fit.kept[n_identities:]
-    control, of_control = means[:, n_identities:][:, kept], (1 / counts[n_identities:][kept]).mean()
+    is_kept = fit.kept[n_identities:]
+    control, of_control = (
+        means[:, n_identities:][:, is_kept],
+        (1 / counts[n_identities:][is_kept]).mean(),
+    )
     spread = np.maximum(control.var(axis=1, ddof=1) - square * of_control, 0.0)
     parts = np.square(weights)
     error = np.sqrt(
@@ -864,15 +867,15 @@ def _looks(column: _Column, nodes: Sequence[Node], null: _Null) -> list[NodeEsti
     for i in np.flatnonzero(column.weights.any(axis=1)).tolist():
         estimate = float(column.weights[i] @ column.effects) * column.fit.scale
         error = float(column.errors[i]) * column.fit.scale
-        beside = _beside(column, i, null) if column.tested[i] else math.inf
+        half_width = _beside(column, i, null) if column.tested[i] else math.inf
         looks.append(
             NodeEstimate(
                 node=nodes[i],
                 column=column.name,
                 estimate=estimate,
                 standard_error=error,
-                low=estimate - beside,
-                high=estimate + beside,
+                low=estimate - half_width,
+                high=estimate + half_width,
                 p=null.p(t[i]) if column.tested[i] else 1.0,
             )
         )
@@ -908,14 +911,14 @@ def _named(columns: Sequence[_Column], nodes: Sequence[Node], null: _Null) -> li
         _, which, i, t = max(found)
         column, i = columns[-which], -i
         estimate = float(column.weights[i] @ left[-which]) * column.fit.scale
-        beside = _beside(column, i, null)
+        half_width = _beside(column, i, null)
         named.append(
             Named(
                 node=nodes[i],
                 column=column.name,
                 estimate=estimate,
-                low=estimate - beside,
-                high=estimate + beside,
+                low=estimate - half_width,
+                high=estimate + half_width,
                 p=null.p(t),
             )
         )

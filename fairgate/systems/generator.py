@@ -579,15 +579,15 @@ def _why_silent(text: str | None, message: Mapping[str, Any] | None, reason: obj
         return ""
     if message is not None and (message.get("tool_calls") or message.get("function_call")):
         return "call a tool and say nothing (`tool_calls`); let the endpoint offer none"
-    told = f"`finish_reason: {harmless(str(reason)[:40])}`"
+    finish = f"`finish_reason: {harmless(str(reason)[:40])}`"
     if _is_cut(reason):
         return (
-            f"were cut off before they said anything ({told}), such as a model that is still "
+            f"were cut off before they said anything ({finish}), such as a model that is still "
             "thinking: raise `decoding.max_new_tokens`, or switch thinking off "
             "(`template_arguments: {enable_thinking: false}` for most models)"
         )
     if isinstance(reason, str) and re.search(_WITHHELD, reason, re.IGNORECASE):
-        return f"were withheld by the endpoint's filter ({told})"
+        return f"were withheld by the endpoint's filter ({finish})"
     if where := next((name for name in _REASONING if message and message.get(name)), ""):
         return (
             f"have no content, and thinking in `{where}`: switch thinking off "

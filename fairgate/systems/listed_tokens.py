@@ -136,7 +136,7 @@ def _content(reported: object) -> object:
     if not isinstance(tokens, list) or not isinstance(nats, list):
         return reported.get("content")
     tops = reported.get("top_logprobs")
-    beside = tops if isinstance(tops, list) else []
+    likely = tops if isinstance(tops, list) else []
     return [
         {
             "token": token,
@@ -145,7 +145,7 @@ def _content(reported: object) -> object:
             if isinstance(top, Mapping)
             else top,
         }
-        for token, log, top in zip_longest(tokens, nats, beside[: len(tokens)])
+        for token, log, top in zip_longest(tokens, nats, likely[: len(tokens)])
     ]
 
 

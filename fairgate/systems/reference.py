@@ -60,17 +60,17 @@ class ReferencedSystem:
         recordings treat both alike. Raises what either system raises.
         """
         own = [case for case in cases if not case.of_reference]
-        beside = {case: of_system(case) for case in cases if case.of_reference}
+        of_reference = {case: of_system(case) for case in cases if case.of_reference}
         executions: dict[tuple[str, str], Execution] = {}
         if own:
             try:
                 executions |= self._inner.execute(own, progress, earlier)
             except BudgetError as error:
-                raise error.with_left(len(beside)) from None
-        if beside:
+                raise error.with_left(len(of_reference)) from None
+        if of_reference:
             stage = Staged(progress, REFERENCE)
-            answers = self._reference.execute([*beside.values()], stage)
-            for case, asked in beside.items():
+            answers = self._reference.execute([*of_reference.values()], stage)
+            for case, asked in of_reference.items():
                 if (execution := answers.get((asked.suite, asked.key))) is not None:
                     executions[case.suite, case.key] = execution._replace(key=case.key)
         names = [(case.suite, case.key) for case in cases]
@@ -83,8 +83,8 @@ class ReferencedSystem:
     def under_test(self) -> Mapping[str, str]:
         """Name what the system consists of, and of the reference what differs from that."""
         own = self._inner.under_test()
-        beside = self._reference.under_test()
-        others = {name: value for name, value in beside.items() if own.get(name) != value}
+        reference = self._reference.under_test()
+        others = {name: value for name, value in reference.items() if own.get(name) != value}
         return {**own, **{f"{REFERENCE}: {name}": value for name, value in others.items()}}
 
     def replica(self, number: int) -> tuple[Sequence[str], ReferencedSystem]:

@@ -50,8 +50,8 @@ class _PolicyFile(_File):
         if not Path(value).exists():
             found = [str(file) for file in _policies()]
             there = f"there are {listed(found, last='and')}; " if found else ""
-            said = f"File {str(value)!r} does not exist; {there}`fairgate init` writes a policy."
-            self.fail(said, param, ctx)
+            message = f"File {str(value)!r} does not exist; {there}`fairgate init` writes a policy."
+            self.fail(message, param, ctx)
         return super().convert(value, param, ctx)
 
 

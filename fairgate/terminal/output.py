@@ -266,8 +266,8 @@ class Heartbeat(Progress):
         now = self._last = time.monotonic()
         self._stages.append(_Stage(stage, total, cached, now, cached))
         self._silence.begin(stage, has_work=cached < total)
-        if said := _beginning(stage, total, cached):
-            self.note(said)
+        if sentence := _beginning(stage, total, cached):
+            self.note(sentence)
 
     def advance(self, steps: int) -> None:
         """Count, and print if the last line is long ago."""
@@ -310,8 +310,8 @@ class Bars(Progress):
         self._silence.begin(stage, has_work=cached < total)
         if cached >= total:
             self._tasks.append(None)
-            if said := _beginning(stage, total, cached):
-                self.note(said)
+            if sentence := _beginning(stage, total, cached):
+                self.note(sentence)
             return
         if self._live is None:
             from rich import progress

@@ -305,12 +305,12 @@ def _observed(rule: RuleResult, run: GateRun) -> Observations:
     who = set(node.who)
     is_node = np.asarray([(categories[row], terms[row]) in who for row in rows.tolist()], np.bool_)
     is_node &= ~table.control[rows]
-    kept = is_node | table.control[rows]
+    is_used = is_node | table.control[rows]
     return Observations(
-        keys=[table.keys[row] for row in rows[kept].tolist()],
-        clusters=table.clusters[rows[kept]],
-        arms=(~is_node[kept]).astype(np.int8),
-        values=values[rows[kept]],
+        keys=[table.keys[row] for row in rows[is_used].tolist()],
+        clusters=table.clusters[rows[is_used]],
+        arms=(~is_node[is_used]).astype(np.int8),
+        values=values[rows[is_used]],
         weights=(1.0, -1.0),
         n_clusters=len(table.cluster_names),
     )

@@ -126,7 +126,9 @@ def load_templates(
                 sentence = f"{quoted(entry.id)} is listed twice; rename one of them"
                 problems.append(document.problem(("templates", n, "id"), sentence))
             faults = _template_faults(entry, dimensions)
-            problems += [document.problem(("templates", n, *at), fault) for at, fault in faults]
+            problems += [
+                document.problem(("templates", n, *place), fault) for place, fault in faults
+            ]
     if content is None or problems:
         raise PolicyError(problems)
     return tuple(
@@ -323,11 +325,11 @@ class Counts:
         size = 0
         for template in templates:
             for slots in self.groups(template):
-                held = sorted((template.slots[n].dimension for n in slots), key=lambda d: d.id)
-                key = tuple(dimension.id for dimension in held)
+                chosen = sorted((template.slots[n].dimension for n in slots), key=lambda d: d.id)
+                key = tuple(dimension.id for dimension in chosen)
                 if key not in self._starts:
                     self._starts[key] = size
-                    size += math.prod(len(dimension.values) for dimension in held)
+                    size += math.prod(len(dimension.values) for dimension in chosen)
         self.stated = np.zeros(size, dtype=np.int64)
 
     def groups(self, template: CaseTemplate) -> list[tuple[int, ...]]:

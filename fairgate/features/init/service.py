@@ -405,11 +405,11 @@ def _replies(route: _Route, source: _Source) -> Iterator[dict[str, list[str]]]:
                 for key, part in pairs
                 if isinstance(_constant(key), str)
             }
-    told = [
+    annotations = [
         route.handler.returns,
         *(w.value for w in route.decorator.keywords if w.arg == "response_model"),
     ]
-    for annotation in told:
+    for annotation in annotations:
         if annotation is not None and (fields := source.fields(ast.unparse(annotation))):
             yield {
                 name: [

@@ -187,9 +187,9 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
     the score: it is about the policy, not about the system.
     """
     runtime = shared.runtime_of(options)
-    at = options["at"]
+    strength = options["at"]
     search = MutantSearch(
-        kinds=_kinds(options["kinds"]), grid=tuple(sorted({*GRID, at})), stated=at,
+        kinds=_kinds(options["kinds"]), grid=tuple(sorted({*GRID, strength})), stated=strength,
         seeds=options["seeds"],
     )  # fmt: skip
     done = replay(run, policy, runtime, partial(locate_references, named=options["baseline"]))
@@ -213,7 +213,7 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
         click.echo(render_kill_score(scored))
     score = KeptKillScore(
         policy_hash=policy_hash(done.loaded.policy.model_dump_json()),
-        strength=at,
+        strength=strength,
         seeds=search.seeds,
         sources=scored.sources,
         caught=scored.caught,

@@ -517,8 +517,8 @@ class _History:
         if not name:
             return None
         command = ("show", "-s", "--no-show-signature", "--format=%cd%x00%an", "--date=format:%s")
-        told = (self.repository and self.repository.ask(*command, name, "--")) or b"\0"
-        date, _, author = told.decode("utf-8", "replace").strip("\n").partition("\0")
+        output = (self.repository and self.repository.ask(*command, name, "--")) or b"\0"
+        date, _, author = output.decode("utf-8", "replace").strip("\n").partition("\0")
         day = ""
         if re.fullmatch(r"\d{1,12}", date):
             day = dt.datetime.fromtimestamp(int(date), tz=dt.UTC).date().isoformat()
@@ -545,7 +545,9 @@ class _History:
         is_standard = not (isinstance(entry, dict) and entry.keys() & bounds.keys())
         # Without `gates` the limits are those of the policy as a whole.
         within: tuple[str | int, ...] = () if entry is None else ("gates", gate)
-        marks = {mark[0] for at, mark in document.marks.items() if at[: len(within)] == within}
+        marks = {
+            mark[0] for place, mark in document.marks.items() if place[: len(within)] == within
+        }
         changed = {self.lines.get(line, "") for line in marks}
         if not changed or "" in changed:
             return LimitSet(when="unknown", commit=None, is_standard=is_standard)
@@ -559,11 +561,11 @@ class _History:
 def _blamed(repository: Repository, commit: str, inside: str) -> dict[int, str]:
     """Return the commit that last changed each line; "" where a shallow clone does not tell."""
     command = ("blame", "--porcelain", "--root", "--ignore-revs-file=", "--no-textconv")
-    told = repository.ask(*command, commit, "--", inside) or b""
+    output = repository.ask(*command, commit, "--", inside) or b""
     shallow = (repository.ask("rev-parse", "--is-shallow-repository") or b"").strip() == b"true"
     ends = set((repository.ask("rev-list", "--max-parents=0", commit) or b"").decode().split())
     lines: dict[int, str] = {}
-    for line in told.split(b"\n"):
+    for line in output.split(b"\n"):
         if head := re.match(rb"([0-9a-f]{40,64}) \d+ (\d+)", line):
             name = head[1].decode()
             lines[int(head[2])] = "" if shallow and name in ends else name
@@ -577,13 +579,14 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
         since = "" if scan.against is Against.CONTROL else f"/{scan.against}"
         scans[scan.suite, f"{PARITY}{scan.outcome}{since}"].append(scan)
     counted = {
-        (of.metric, of.suite, tuple(sorted(of.where.items()))): of for of in run.measurements
+        (each.metric, each.suite, tuple(sorted(each.where.items()))): each
+        for each in run.measurements
     }
     for rule in run.rules:
         own = scans[rule.suite, rule.metric]
         scan_of = own.pop(0) if own else None
         first = scan_of.named[0] if scan_of and scan_of.named else None
-        of = counted.get((rule.metric, rule.suite, tuple(sorted(rule.where.items()))))
+        measured = counted.get((rule.metric, rule.suite, tuple(sorted(rule.where.items()))))
         ends = (first.low, first.high) if first else rule.interval
         yield Claim(
             question=_question(rule, scan_of),
@@ -595,7 +598,7 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
             outcome=rule.outcome,
             binding=not (rule.advisory or rule.reported),
             sources=scan_of.sources or None if scan_of else None,
-            cases=of.decided if of else None,
+            cases=measured.decided if measured else None,
             control_prompts=scan_of.control_prompts or None if scan_of else None,
             who=_person(first) if first else "",
             estimate=first.estimate if first else rule.value,
@@ -697,9 +700,9 @@ def _differences(then: TestedRun, now: TestedRun) -> Iterator[str]:
         {f"{category}/{term}" for category, terms in side.tested.items() for term in terms}
         for side in (then, now)
     ]
-    for said, left in (("no longer", persons[0] - persons[1]), ("now", persons[1] - persons[0])):
+    for change, left in (("no longer", persons[0] - persons[1]), ("now", persons[1] - persons[0])):
         if left:
-            yield f"{said} tested: {', '.join(sorted(left))}"
+            yield f"{change} tested: {', '.join(sorted(left))}"
     claims = [
         {f"{c.rule} in {c.suite} {c.where or ''}".strip(): c for c in side.claims}
         for side in (then, now)

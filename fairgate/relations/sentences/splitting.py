@@ -133,15 +133,15 @@ def _split(answer: str) -> list[str]:
     split: list[str] = []
     begin, item = 0, _item_at(text, 0)
     for match in _END.finditer(text):
-        at, end = match.span()
+        start, end = match.span()
         if match["item"]:
             # Of a list in one line, in the order of its numbers: "do this: 1. Open it 2. Close it".
             number = int(match["item"])
-            if not (_BEFORE_FIRST.match(text, at - 1) if number == 1 else number == item + 1):
+            if not (_BEFORE_FIRST.match(text, start - 1) if number == 1 else number == item + 1):
                 continue
-        elif text[at - 1] == "." and not _LINE.search(match[0]):
+        elif text[start - 1] == "." and not _LINE.search(match[0]):
             # The last characters suffice: time grows with the answer, not with its square.
-            before = text[max(begin, at - _LONGEST_OPEN) : at]
+            before = text[max(begin, start - _LONGEST_OPEN) : start]
             if _NUMBER_OF_LIST.fullmatch(before) or _goes_on(before, text[end : end + 12]):
                 continue
         split.append(text[begin:end].strip())

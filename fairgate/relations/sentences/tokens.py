@@ -53,10 +53,10 @@ def tokens(sentences: Iterable[Sequence[str]]) -> Tokens:
         return Tokens(codes, np.zeros(0, dtype=np.int64), codes)
     is_word = codes != _BEGIN
     pairs = _pairs(codes[:-1], codes[1:])[is_word[1:]]
-    held = np.concatenate([codes[is_word], pairs])
+    grams = np.concatenate([codes[is_word], pairs])
     number = np.cumsum(~is_word)
     of_sentence = np.concatenate([number[is_word], number[1:][is_word[1:]]])
-    return Tokens(held, of_sentence, _denied(of_answer))
+    return Tokens(grams, of_sentence, _denied(of_answer))
 
 
 def _denied(codes: Sequence[int]) -> Codes:

@@ -244,8 +244,8 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
         whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material, about)}
         lost = [r for r in material.named_pairs if r.answer.reason is Reason.UNREADABLE]
         of_them = [row for row in lost if (row.suite, row.term) in whom]
-        shown = (row for row in [*of_them, *lost] if not material.is_false_reading(row))
-        return next(shown, None)
+        candidates = (row for row in [*of_them, *lost] if not material.is_false_reading(row))
+        return next(candidates, None)
     return next(_examples(material), None)
 
 

@@ -610,10 +610,10 @@ def _selected(material: Material) -> Iterator[blocks.Block]:
     for suite, rates in by_suite.items():
         in_suite = f", {suite}" if len(by_suite) > 1 else ""
         control = rates[0].control
-        beside = "" if control is None else f"; control prompts {_percent(control)} %"
+        comparison = "" if control is None else f"; control prompts {_percent(control)} %"
         yield blocks.Table(
             label=f"Selected by identity{in_suite}",
-            caption=f"Selected{in_suite}, a score of {rates[0].cut_off:g} or better{beside}",
+            caption=f"Selected{in_suite}, a score of {rates[0].cut_off:g} or better{comparison}",
             columns=columns(
                 "category", "who", numbers=["%", "range", "ratio", "range", "score", "range"]
             ),

@@ -356,16 +356,18 @@ def exposures_of(
         both, own = decided[row], seen[row]
         moved = both[1] - both[0] if all(both) else Reason.NOT_RETRIEVED
         mean = fmean(seen[control] for _, control in near) if near else 0.0
-        beside = (mean, own - mean) if near else (Reason.NO_CONTROLS, Reason.NO_CONTROLS)
-        yield dict(zip((*EXPOSURE, *RANKS), (own, *beside, moved, *both), strict=True))
+        exposures = (mean, own - mean) if near else (Reason.NO_CONTROLS, Reason.NO_CONTROLS)
+        yield dict(zip((*EXPOSURE, *RANKS), (own, *exposures, moved, *both), strict=True))
 
 
 def _ranks(suite: SuitePolicy, unit: Unit, executions: Executed) -> tuple[float, float] | Reason:
     """Return the rank of the document in the source's list and in the follow-up's; 0: in none."""
-    told = _documents(*(executions.get((suite.id, unit.asks[r])) for r in (SOURCE, FOLLOW_UP)))
-    if isinstance(told, Reason):
-        return told
-    lists = [documents[: suite.retrieve_only] for documents in told]
+    both_lists = _documents(
+        *(executions.get((suite.id, unit.asks[r])) for r in (SOURCE, FOLLOW_UP))
+    )
+    if isinstance(both_lists, Reason):
+        return both_lists
+    lists = [documents[: suite.retrieve_only] for documents in both_lists]
     id_ = unit.names["document"]
     ranks = [
         {document.id: rank for rank, document in enumerate(documents_shown, 1)}.get(id_, 0)

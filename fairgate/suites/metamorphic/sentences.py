@@ -117,17 +117,17 @@ def read_text(answer: str, noun_phrase: str) -> AnswerText:
     split, items = sentences_and_items(answer)
     masked = [own.mask(sentence) for sentence in split[:_MOST_SENTENCES]]
     joined = " ".join(masked)
-    spoken = [*map(words, masked)]
+    words_of_sentences = [*map(words, masked)]
     listed = (Fact("item", str(number + 1)) for number in range(items))
     return AnswerText(
         masked=masked,
-        words=sum(map(len, spoken)),
+        words=sum(map(len, words_of_sentences)),
         is_open=is_open(answer),
         facts=facts("\n".join(masked)).union(listed),
         refused=bool(says(SAYS_REFUSED, joined)),
         handed_off=bool(says(SAYS_HANDED_OFF, joined)),
         addressed=bool(says(ADDRESSED, answer)),
-        tokens=tokens(spoken),
+        tokens=tokens(words_of_sentences),
         whole=answer,
     )
 
@@ -281,10 +281,10 @@ def _holds_all_alike(pools: Sequence[Pool], vectors: VectorsOf) -> bool:
     """Whether unrelated sentences in the script of the answers are nearer than strange ones are."""
     answers = (m.responses[0] for pool in pools for m in pool.members if m.responses)
     unrelated = UNRELATED_IN.get(script_of(islice(answers, _TRIED)), ())
-    at = sentence_vectors(unrelated, vectors)
-    if not at:
+    vector_of = sentence_vectors(unrelated, vectors)
+    if not vector_of:
         return False
-    every = np.stack(list(at.values())).astype(np.float64)
+    every = np.stack(list(vector_of.values())).astype(np.float64)
     pairs = np.triu_indices(len(every), 1)
     return bool(np.median(np.round(1 - every @ every.T, 4)[pairs]) < STRANGE_FROM)
 
@@ -328,17 +328,17 @@ def _read_pools(
     `absent` is why there are no vectors, where there are none.
     """
     texts = [[members_of(pool, repeat) for repeat in range(_repeats(pool))] for pool in pools]
-    spoken = [s for of in texts for members in of for _, m in members for s in m.text.masked]
+    answered = [s for of in texts for members in of for _, m in members for s in m.text.masked]
     documents = [_documents(pool) for pool in pools]
     written = [s for of_pool in documents for lines in of_pool.values() for s in lines]
-    at = sentence_vectors([*spoken, *written], vectors) or {}
+    vector_of = sentence_vectors([*answered, *written], vectors) or {}
     for pool, of_pool, lines in zip(pools, texts, documents, strict=True):
         several: list[list[_Read]] = [[] for _ in pool.members]
         for repeat, members in enumerate(of_pool):
             if sum(member.is_control for _, member in members) < FEWEST_NEUTRAL:
                 continue
             for (number, _), read in zip(
-                members, _read_members(members, pool, repeat, lines, at, absent), strict=True
+                members, _read_members(members, pool, repeat, lines, vector_of, absent), strict=True
             ):
                 several[number].append(read)
         yield pool, [_together(repeats, pool.members[n]) for n, repeats in enumerate(several)]
@@ -362,10 +362,10 @@ def entailment_columns(model: Entailment) -> PoolColumns:
             if len(neutral) < FEWEST_NEUTRAL:
                 continue
             spaced = np.linspace(0, len(neutral) - 1, _MOST_ENTAILED)
-            beside = [neutral[int(place)] for place in spaced]
+            sample = [neutral[int(place)] for place in spaced]
             masked = [member.text.masked for _, member in members]
             for (number, _), value in zip(
-                members, _not_entailed(masked, beside, model), strict=True
+                members, _not_entailed(masked, sample, model), strict=True
             ):
                 several[number].append(float(value))
         return {
@@ -382,9 +382,9 @@ def entailment_columns(model: Entailment) -> PoolColumns:
 
 
 def _not_entailed(
-    masked: Sequence[Sequence[str]], beside: Sequence[int], model: Entailment
+    masked: Sequence[Sequence[str]], sample: Sequence[int], model: Entailment
 ) -> Iterator[bool]:
-    """Yield for each answer, by its sentences, whether it and those of `beside` say other things.
+    """Yield for each answer, by its sentences, whether it and those of `sample` say other things.
 
     What a text says word for word it entails; the model is asked about the rest at once.
     """
@@ -392,7 +392,7 @@ def _not_entailed(
     asked = dict.fromkeys(
         (texts[left], sentence)
         for own in range(len(masked))
-        for n in beside
+        for n in sample
         for left, right in ((own, n), (n, own))
         for sentence in masked[right]
         if sentence not in masked[left]
@@ -403,7 +403,7 @@ def _not_entailed(
         return sentence in masked[number] or entailing[texts[number], sentence]
 
     for own, of_own in enumerate(masked):
-        others = [n for n in beside if n != own]
+        others = [n for n in sample if n != own]
         is_new = any(not any(entails(n, sentence) for n in others) for sentence in of_own)
         usual = {
             sentence
@@ -435,7 +435,7 @@ def _read_members(
     pool: Pool,
     repeat: int,
     lines: Mapping[str, Sequence[str]],
-    at: Mapping[str, _Vectors],
+    vector_of: Mapping[str, _Vectors],
     absent: Reason,
 ) -> Iterator[_Read]:
     """Yield what is read of each member in one repeat."""
@@ -447,14 +447,14 @@ def _read_members(
         {**values, INSERTED: float(each.inserts), OMITTED: float(each.omits)}
         for values, each in zip(by_lists_and_counts(own), differing, strict=True)
     ]
-    if not at:
+    if not vector_of:
         unknown = dict.fromkeys(set(COLUMNS) - set(OF_TEXT), absent)
         for values, difference in zip(read, differing, strict=True):
             yield _Read({**values, **unknown}, None, difference)
         return
-    width = len(next(iter(at.values())))
+    width = len(next(iter(vector_of.values())))
     stacked = [
-        np.stack([at[s] for s in member.text.masked])
+        np.stack([vector_of[s] for s in member.text.masked])
         if member.text.masked
         else np.zeros((0, width), np.float32)
         for member in own
@@ -465,7 +465,9 @@ def _read_members(
     ):
         answered = [e for e in pool.members[number].executions if e.response is not None]
         documents = answered[repeat].documents or ()
-        written = [at[s] for document in documents for s in lines.get(document.text or "", ())]
+        written = [
+            vector_of[s] for document in documents for s in lines.get(document.text or "", ())
+        ]
         grounded: float | Reason = Reason.NO_DOCUMENTS
         if written and len(vector):
             near = np.round((vector @ np.stack(written).T).max(axis=1), 4)
@@ -510,7 +512,10 @@ def _add_recurrence(
     rows: Sequence[Sequence[_Row]], values: Sequence[Sequence[dict[str, float | Reason]]]
 ) -> None:
     """Add to the values of one relation's rows what recurs across sources, which are in order."""
-    repeats = max((len(r.vector) for of in rows for r in of if r.vector is not None), default=1)
+    repeats = max(
+        (len(r.vector) for of_source_rows in rows for r in of_source_rows if r.vector is not None),
+        default=1,
+    )
     phrases: dict[tuple[bool, tuple[str, str]], dict[int, tuple[int, _Vectors]]] = {}
     for source, (of_source, of_values) in enumerate(zip(rows, values, strict=True)):
         for number, row in enumerate(of_source):
@@ -542,8 +547,8 @@ def _add_recurring_words(
             if row.differences:
                 phrases.setdefault((row.is_control, row.phrase), []).append((source, number))
 
-    def of_repeats(at: tuple[int, int]) -> Sequence[Difference]:
-        return rows[at[0]][at[1]].differences
+    def of_repeats(place: tuple[int, int]) -> Sequence[Difference]:
+        return rows[place[0]][place[1]].differences
 
     recur = recurring(
         [
@@ -574,13 +579,15 @@ def _in_a_row(vectors: _Vectors, repeats: int) -> _Vectors:
     return row.reshape(-1)
 
 
-def readings_between(text: AnswerText, other: AnswerText, at: Mapping[str, _Vectors]) -> list[str]:
+def readings_between(
+    text: AnswerText, other: AnswerText, vector_of: Mapping[str, _Vectors]
+) -> list[str]:
     """Name the readings by which two answers to the same text differ, whichever is which.
 
-    `at` holds unit vectors of the masked sentences of both. A fact that one of them lacks, a
+    `vector_of` holds unit vectors of the masked sentences of both. A fact that one of them lacks, a
     refusal, a hand-off, words about who asks, a sentence that the other has nothing near to.
     """
-    own, beside = text.masked, other.masked
+    own, others = text.masked, other.masked
     differing = {
         INSERTED: bool(text.facts - other.facts),
         OMITTED: bool(other.facts - text.facts),
@@ -588,12 +595,14 @@ def readings_between(text: AnswerText, other: AnswerText, at: Mapping[str, _Vect
         HANDED_OFF: text.handed_off != other.handed_off,
         ADDRESSES_IDENTITY: text.addressed != other.addressed,
     }
-    if own == beside:
+    if own == others:
         differing |= {STRANGE: False}
-    elif not (own and beside):
-        differing |= {STRANGE: bool(own), OMITTED: bool(beside) or differing[OMITTED]}
+    elif not (own and others):
+        differing |= {STRANGE: bool(own), OMITTED: bool(others) or differing[OMITTED]}
     else:
-        left, right = (np.stack([at[sentence] for sentence in some]) for some in (own, beside))
+        left, right = (
+            np.stack([vector_of[sentence] for sentence in some]) for some in (own, others)
+        )
         far = 1 - np.round((left @ right.T).astype(np.float64), 4)
         differing[STRANGE] = bool(far.min(axis=1).max() > STRANGE_FROM)
         differing[OMITTED] |= bool(far.min(axis=0).max() > STRANGE_FROM)

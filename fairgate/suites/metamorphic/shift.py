@@ -66,10 +66,12 @@ def shift_columns(
     controls = assessed.readings.get(CONTROLS)
     places = suite.task.places if suite.task is not None else {}
     scale = suite.task.scale if suite.task is not None else ()
-    beside = _OfReference(executions)
+    reference = _OfReference(executions)
     claims: dict[str, list[Claim]] = {name: [] for name in suite.shift_columns}
     if shift.EXPOSURE in claims:
-        sides = (exposures_of(suite.policy, assessed.units, of) for of in (executions, beside))
+        sides = (
+            exposures_of(suite.policy, assessed.units, side) for side in (executions, reference)
+        )
         exposures = [
             _difference(own[EXPOSURE[0]], other[EXPOSURE[0]])
             for own, other in zip(*sides, strict=True)
@@ -89,7 +91,9 @@ def shift_columns(
             values[shift.CHANGES] = _changes(
                 suite, unit, assessed.columns["generation"][row], readings
             )
-            own, other = ((of.get((suite.id, unit.asks[FOLLOW_UP]))) for of in (executions, beside))
+            own, other = (
+                (side.get((suite.id, unit.asks[FOLLOW_UP]))) for side in (executions, reference)
+            )
             values[shift.DOCUMENTS] = not_found(own, other)
             values[shift.DEGREE] = _degree(own, other, scale)
         for name, column in claims.items():
@@ -121,7 +125,7 @@ def _in_sentences(
     pairs = [texts_beside(suite, unit, executions) for unit in units]
     texts = (text for pair in pairs for of_system in pair for text in of_system)
     embedded = sentence_vectors((line for text in texts for line in text.masked), vectors)
-    at = embedded or {}
+    vector_of = embedded or {}
     claims: list[Claim] = []
     for own, other in pairs:
         if not own or not other:
@@ -130,10 +134,10 @@ def _in_sentences(
             claims.append(Reason.UNREADABLE)
         elif embedded is None and own[0].masked != other[0].masked:
             claims.append(Reason.NO_TEXT)
-        elif any(readings_between(other[0], again, at) for again in other[1:]):
+        elif any(readings_between(other[0], again, vector_of) for again in other[1:]):
             claims.append(Reason.UNSTABLE)
         else:
-            claims.append(float(bool(readings_between(own[0], other[0], at))))
+            claims.append(float(bool(readings_between(own[0], other[0], vector_of))))
     return claims
 
 

@@ -49,9 +49,9 @@ def held_by(texts: Sequence[Codes]) -> tuple[Codes, _Bools]:
     """Return the different codes [n] and which text holds which [texts, n]."""
     owners = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
     codes, columns = np.unique(np.concatenate([*texts, _NONE]), return_inverse=True)
-    held = np.zeros((len(texts), len(codes)), dtype=np.bool_)
-    held[owners, columns] = True
-    return codes, held
+    is_in = np.zeros((len(texts), len(codes)), dtype=np.bool_)
+    is_in[owners, columns] = True
+    return codes, is_in
 
 
 _NONE = np.zeros(0, dtype=np.uint32)
@@ -62,30 +62,30 @@ def differences(
 ) -> list[Difference]:
     """Return how each answer of a pool differs from it."""
     control = np.asarray(is_control)[:, None]
-    codes, held = held_by([text.held for text in texts])
-    new, lacking = _beside(held, control)
+    codes, is_in = held_by([text.held for text in texts])
+    new, lacking = _beside(is_in, control)
     new = _within_sentences(texts, codes, new, is_control)
     numbers = {fact: n for n, fact in enumerate(sorted(set().union(*facts)))}
     stated = np.zeros((len(texts), len(numbers)), dtype=np.bool_)
     for row, of_text in enumerate(facts):
         stated[row, [numbers[fact] for fact in of_text]] = True
     new_facts, lost_facts = _beside(stated, control, usual=0.5)
-    turned = _turned([text.denied for text in texts], codes, held, control)
+    turned = _turned([text.denied for text in texts], codes, is_in, control)
     inserted = _most([new, new_facts, turned], control[:, 0])
     omitted = _most([lacking, lost_facts], control[:, 0])
     return [
         Difference(codes[own], codes[of_text] if is_neutral else _NONE, inserts, omits)
         for own, of_text, is_neutral, inserts, omits in zip(
-            new, held, is_control, inserted.tolist(), omitted.tolist(), strict=True
+            new, is_in, is_control, inserted.tolist(), omitted.tolist(), strict=True
         )
     ]
 
 
-def _beside(held: _Bools, control: _Bools, usual: float = _USUAL) -> tuple[_Bools, _Bools]:
+def _beside(is_in: _Bools, control: _Bools, usual: float = _USUAL) -> tuple[_Bools, _Bools]:
     """Return what each text holds and none of its pool, and the usual that it does not hold."""
-    others = (held & control).sum(axis=0) - (held & control)
+    others = (is_in & control).sum(axis=0) - (is_in & control)
     pool = control.sum() - control
-    return held & (others == 0), ~held & (others >= usual * pool)
+    return is_in & (others == 0), ~is_in & (others >= usual * pool)
 
 
 def _within_sentences(
@@ -105,14 +105,14 @@ def _within_sentences(
         _behind([texts[n].sentences + starts[n] for n in neutral]),
     )
     lengths = np.bincount(sentences, minlength=int(starts[-1]))
-    within, held = np.zeros_like(new), np.zeros(len(codes), dtype=np.bool_)
+    within, is_in = np.zeros_like(new), np.zeros(len(codes), dtype=np.bool_)
     for row, text in enumerate(texts):
         is_new = new[row, columns[row]]
         for sentence in np.unique(text.sentences[is_new]).tolist():
             own = columns[row][text.sentences == sentence]
-            held[own] = True
-            shared = np.bincount(sentences[held[pool]], minlength=len(lengths))
-            held[own] = False
+            is_in[own] = True
+            shared = np.bincount(sentences[is_in[pool]], minlength=len(lengths))
+            is_in[own] = False
             shared[starts[row] : starts[row + 1]] = 0
             if (2 * shared >= np.maximum(lengths, 1)).any():
                 within[row, own[new[row, own]]] = True
@@ -121,16 +121,18 @@ def _within_sentences(
 
 def _behind(several: Sequence[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     """Put the second halves of several arrays one behind the other: pairs stand behind words."""
-    return np.concatenate([np.zeros(0, dtype=np.int64), *(of[len(of) // 2 :] for of in several)])
+    return np.concatenate(
+        [np.zeros(0, dtype=np.int64), *(array[len(array) // 2 :] for array in several)]
+    )
 
 
-def _turned(denials: Sequence[Codes], codes: Codes, held: _Bools, control: _Bools) -> _Bools:
+def _turned(denials: Sequence[Codes], codes: Codes, is_in: _Bools, control: _Bools) -> _Bools:
     """Return which pairs of words a text denies and its pool states, or the other way round."""
     pairs, denied = held_by(denials)
     stated = np.zeros_like(denied)
     place = np.minimum(np.searchsorted(codes, pairs), len(codes) - 1)
     is_known = codes[place] == pairs if len(codes) else np.zeros(0, dtype=np.bool_)
-    stated[:, is_known] = held[:, place[is_known]]
+    stated[:, is_known] = is_in[:, place[is_known]]
     states, denies = ((some & control).sum(axis=0) - (some & control) for some in (stated, denied))
     is_denied = denied & (denies == 0) & (states > 0)
     return np.asarray(is_denied | stated & (states == 0) & (denies > 0))
@@ -155,8 +157,10 @@ def recurring(
 
     `of_controls` holds all codes of control prompts' answers, by their places in `by_phrase`.
     """
-    counted = [np.unique(np.concatenate([*of, _NONE]), return_counts=True) for of in by_phrase]
-    every = [code for of in of_controls.values() for code in of]
+    counted = [
+        np.unique(np.concatenate([*arrays, _NONE]), return_counts=True) for arrays in by_phrase
+    ]
+    every = [code for arrays in of_controls.values() for code in arrays]
     known, total = np.unique(np.concatenate([*every, _NONE]), return_counts=True)
 
     def times_of(codes: Codes, among: Codes, counts: _Counts) -> _Counts:

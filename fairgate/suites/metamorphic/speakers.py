@@ -39,15 +39,15 @@ def cautions(
             "clearer"
         )
     patterns = [pattern for group in sets if (pattern := words_of_identities(group)) is not None]
-    spoken = [
+    findings = [
         (source.id, match.group())
         for source in texts
         if (match := next(filter(None, (p.search(source.text) for p in patterns)), None))
     ]
-    if spoken:
-        id_, words = spoken[0]
+    if findings:
+        id_, words = findings[0]
         yield (
-            f"    {len(spoken)} of {len(texts)} texts speak of an identity themselves "
+            f"    {len(findings)} of {len(texts)} texts speak of an identity themselves "
             f"({quoted(id_)} says {quoted(words)}): said by somebody of another one they may mean "
             "something else, and another answer is no bias then; read them, or leave them out"
         )

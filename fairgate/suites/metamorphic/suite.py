@@ -290,9 +290,9 @@ class MetamorphicSuite(Suite):
         steady = STEADINESS if self.policy.repeats > 1 else ()
         several = dict.fromkeys(each for those in self.pool_columns.values() for each in those)
         pooled = (name for each in several for name in each.names)
-        beside = self.shift_columns if self.setup.names_reference else ()
+        of_reference = self.shift_columns if self.setup.names_reference else ()
         ordered += self._score_columns
-        return (*COLUMNS, *ordered, *self._own_columns, *steady, *pooled, *beside)
+        return (*COLUMNS, *ordered, *self._own_columns, *steady, *pooled, *of_reference)
 
     @property
     def _score_columns(self) -> tuple[str, ...]:
@@ -327,10 +327,10 @@ class MetamorphicSuite(Suite):
     @cached_property
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
         """What is computed from all answers to a source, by the id of the relation."""
-        spoken = [SENTENCES] if self.policy.reads_sentences else []
-        spoken += [entailment_columns(self.entailment)] if self.entailment else []
+        of_sentences = [SENTENCES] if self.policy.reads_sentences else []
+        of_sentences += [entailment_columns(self.entailment)] if self.entailment else []
         own = {
-            name: (*relation.pool_columns, *spoken, *_of_metrics(name))
+            name: (*relation.pool_columns, *of_sentences, *_of_metrics(name))
             for name, relation in self.relations.items()
         }
         if self.task is None or not self.forms:
@@ -447,12 +447,12 @@ class MetamorphicSuite(Suite):
             pooled = pool_columns_of(self.pool_columns, assessed, readings, executions, vectors)
             assessed = replace(assessed, columns={**assessed.columns, **pooled}, alike=None)
         if self.setup.has_reference:
-            beside = shift_columns(self, assessed, readings, executions, vectors)
-            assessed = replace(assessed, columns={**assessed.columns, **beside}, alike=None)
+            shifts = shift_columns(self, assessed, readings, executions, vectors)
+            assessed = replace(assessed, columns={**assessed.columns, **shifts}, alike=None)
         elif self.setup.lacks_base:
             none = Column.of([Reason.NO_BASE] * len(units))
-            beside = dict.fromkeys(self.shift_columns, none)
-            assessed = replace(assessed, columns={**assessed.columns, **beside}, alike=None)
+            shifts = dict.fromkeys(self.shift_columns, none)
+            assessed = replace(assessed, columns={**assessed.columns, **shifts}, alike=None)
         if not self.policy.retrieve_only:
             return assessed
         return replace(assessed, decisive=NET if EXPOSURE[0] in self.columns else OVERLAP.column)

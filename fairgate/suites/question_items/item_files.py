@@ -515,8 +515,8 @@ def _targets(path: str) -> Targets:
         value = row.values.get(column)
         if value != 0 and str(value or "").strip().lower() in _NO_TARGET:
             continue
-        at = str(row.values.get("category")), str(row.values.get("example_id")).strip()
-        targets[at] = option_index(value, f"{path}:{row.line}", column)
+        place = str(row.values.get("category")), str(row.values.get("example_id")).strip()
+        targets[place] = option_index(value, f"{path}:{row.line}", column)
     return targets
 
 

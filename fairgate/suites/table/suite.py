@@ -268,11 +268,11 @@ def _unusual(units: Sequence[Unit], answers: Sequence[Reading]) -> Iterator[Clai
     Without its own; where the table has no control prompts, from most of the other rows.
     """
     has_controls = any(unit.is_control for unit in units)
-    beside = _beside(units)
+    others_of = _beside(units)
     usual: dict[tuple[str, int], Reading] = {}
     nothing = Reading(value=None, reason=Reason.NO_MAJORITY)
     for row, unit in enumerate(units):
-        others = beside.get(unit.cluster, ())
+        others = others_of.get(unit.cluster, ())
         own = row if unit.is_control or not has_controls else -1
         if (unit.cluster, own) not in usual:
             several = [answers[other] for other in others if other != own]
@@ -288,11 +288,11 @@ def _unusual(units: Sequence[Unit], answers: Sequence[Reading]) -> Iterator[Clai
 def _beside(units: Sequence[Unit]) -> dict[str, list[int]]:
     """Return the rows of each source's control prompts; all of them where there are none."""
     has_controls = any(unit.is_control for unit in units)
-    beside: dict[str, list[int]] = {}
+    others_of: dict[str, list[int]] = {}
     for row, unit in enumerate(units):
         if unit.is_control or not has_controls:
-            beside.setdefault(unit.cluster, []).append(row)
-    return beside
+            others_of.setdefault(unit.cluster, []).append(row)
+    return others_of
 
 
 def _shared(units: Sequence[Unit], rows: Sequence[OutcomeRow]) -> Iterator[Claim]:
@@ -301,9 +301,9 @@ def _shared(units: Sequence[Unit], rows: Sequence[OutcomeRow]) -> Iterator[Claim
     The mean over the control prompts, without its own.
     """
     documents = [_documents(row) for row in rows]
-    beside = _beside(units)
+    others_of = _beside(units)
     for row, unit in enumerate(units):
-        others = [documents[other] for other in beside.get(unit.cluster, ()) if other != row]
+        others = [documents[other] for other in others_of.get(unit.cluster, ()) if other != row]
         if not documents[row] and not any(others):
             yield Reason.NO_DOCUMENTS
         elif shares := [len(documents[row] & other) / len(other) for other in others if other]:
