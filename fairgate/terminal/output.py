@@ -201,6 +201,8 @@ class _Stage:
 class _Silence:
     """Tells that nothing comes: after ten seconds, and after twice as long each time from then.
 
+    Work whose results come slowly is not silent: before the next line it may take twice as long as
+    it took before.
     From a thread of its own, which ends with the last stage, or with what it tells.
     """
 
@@ -208,12 +210,14 @@ class _Silence:
         self.tell = weakref.WeakMethod(tell)
         self.about: list[str] = []
         self.last = 0.0
+        self.longest = 0.0
+        """Seconds between two results so far."""
         self._over: threading.Event | None = None
 
     def begin(self, about: str, *, has_work: bool) -> None:
         """Listen for the results of a stage."""
         self.about.append(about)
-        self.heard()
+        self.last = time.monotonic()
         if self._over is None and has_work:
             self._over = threading.Event()
             listen = threading.Thread(
@@ -223,7 +227,8 @@ class _Silence:
 
     def heard(self) -> None:
         """Begin anew: something came."""
-        self.last = time.monotonic()
+        now = time.monotonic()
+        self.last, self.longest = now, max(self.longest, now - self.last)
 
     def end(self) -> None:
         """Stop listening for the innermost stage."""
@@ -242,7 +247,7 @@ def _listen(silence: weakref.ref[_Silence], over: threading.Event) -> None:
         if listened is None or tell is None:
             return
         if listened.last != last:
-            last, patience = listened.last, _SILENT_SECONDS
+            last, patience = listened.last, max(_SILENT_SECONDS, 2 * listened.longest)
         left = last + patience - time.monotonic()
         if left <= 0:
             about = next(iter(listened.about[-1:]), "")

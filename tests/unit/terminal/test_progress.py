@@ -110,6 +110,17 @@ def test_a_silent_stage_is_told_once_and_then_after_twice_as_long(monkeypatch, c
     assert "nothing" not in capsys.readouterr().err
 
 
+def test_what_always_takes_long_is_told_once(monkeypatch, capsys):
+    monkeypatch.setattr(output, "_SILENT_SECONDS", 0.1)
+    progress = output.Heartbeat()
+    progress.start("ask", 10, 0)
+    for _ in range(4):
+        time.sleep(0.15)  # lower bound: nothing comes
+        progress.advance(1)
+    progress.finish()
+    assert capsys.readouterr().err.count("nothing has come for") <= 2
+
+
 def test_who_gets_results_is_told_no_silence_and_who_has_gone_tells_nothing(
     monkeypatch, lines_said
 ):
