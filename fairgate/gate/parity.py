@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -38,7 +39,7 @@ from fairgate.stats.observations import Floats, Integers
 from fairgate.stats.phrases import carrying
 from fairgate.stats.scan import (
     FEWEST_CONTROLS,
-    Named,
+    NodeEstimate,
     Plan,
     ScanResult,
     Sided,
@@ -58,8 +59,6 @@ _FAILED = {Against.BASELINE: "regression", Against.ANCHOR: "budget"}
 _DECIMALS = 6
 _FEWEST_CONTROLS = 2
 """Control prompts without which identities are compared with each other."""
-_EIGHT_OF_TEN = 0.8416
-"""Quantile of the normal distribution."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -413,14 +412,17 @@ def question(
     now = columns_of(outcome.asked(against), table, prompts)
     in_phrases = _in_phrases_of(outcome, table, prompts)
     measured = {name: ~np.isnan(prompts.matrix(table.values[name])) for name in now}
+    ask = partial(Question, suite=table.suite, outcome=outcome, against=against, prompts=prompts)
     if before is None:
-        lacking = "" if now else _absent(outcome, against, table)
-        return Question(
-            suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=now,
-            now=now, measured=measured, in_phrases=in_phrases, lacking=lacking,
+        return ask(
+            columns=now,
+            now=now,
+            measured=measured,
+            in_phrases=in_phrases,
+            lacking="" if now else _absent(outcome, against, table),
             is_open=_without_values(outcome, against, table, now),
             lacks_base=not now and any(lacks_base(c.column, table) for c in outcome.asked(against)),
-        )  # fmt: skip
+        )
     then = columns_of(outcome.asked(against), before, prompts)
     both = [name for name in now if name in then]
     change = {name: now[name] - then[name] for name in both}
@@ -434,12 +436,14 @@ def question(
     if not both:
         lacking = f"the {against} has nothing comparable for the outcome `{outcome.id}`"
         lacking += f"; `fairgate baseline {_ACCEPT[against]}` a run that has it"
-    return Question(
-        suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns=change,
-        now={name: now[name] for name in both}, before={name: then[name] for name in both},
-        measured={name: measured[name] for name in both}, in_phrases=changed,
+    return ask(
+        columns=change,
+        now={name: now[name] for name in both},
+        before={name: then[name] for name in both},
+        measured={name: measured[name] for name in both},
+        in_phrases=changed,
         lacking=lacking,
-    )  # fmt: skip
+    )
 
 
 def _without_values(outcome: ParityOutcome, against: Against, table: Table, now: Columns) -> str:
@@ -506,26 +510,25 @@ def judge_parity(
         ((Against.REFERENCE,), 1 - policy.confidence),
     )
     for asked, alpha in by_level:
-        own = [
-            rule
-            for rule in rules
-            if rule.against in asked and not _is_unreported(rule, tables[rule.suite], comparison)
-        ]
-        if not own:
-            continue
         questions: dict[object, Question] = {}
-        for rule in own:
+        asking: list[tuple[ParityRule, Question]] = []
+        for rule in rules:
+            table = tables[rule.suite]
+            if rule.against not in asked or _is_unreported(rule, table, comparison):
+                continue
             key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
-            questions[key] = question(
-                rule.outcome, rule.against, tables[rule.suite], comparison, rule.gate.where
-            )
+            if key not in questions:
+                where = rule.gate.where
+                questions[key] = question(rule.outcome, rule.against, table, comparison, where)
+            asking.append((rule, questions[key]))
+        if not asking:
+            continue
         # What the suites have is looked at, whatever the policy names.
         family = [*questions.values(), *_others(asked, questions, suites, tables, comparison)]
         scans = scans_of(family, alpha)
         varied = sum(q.varies for q in scans)
-        for rule in own:
-            key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
-            result = _result(rule, questions[key], scans.get(questions[key]), alpha, varied)
+        for rule, q in asking:
+            result = _result(rule, q, scans.get(q), alpha, varied)
             results.append(_undiluted(rule, result, tables[rule.suite], comparison, alpha))
     return results
 
@@ -584,13 +587,9 @@ def scans_of(family: Sequence[Question], alpha: float) -> dict[Question, ScanRes
         floor = max(floor, result.p)
         if floor > result.p:  # a step-down never calls more than the one before it
             named = () if floor > alpha else result.named
-            result = _with_p(result, floor, named)
+            result = replace(result, p=floor, named=named)
         results[q] = result
     return results
-
-
-def _with_p(result: ScanResult, p: float, named: tuple[Named, ...]) -> ScanResult:
-    return replace(result, p=p, named=named)
 
 
 def _rounded(value: float) -> float:
@@ -687,7 +686,7 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
 
 
 def _in_phrases(
-    q: Question, scanned: ScanResult, found: Named, estimate: float
+    q: Question, scanned: ScanResult, found: NodeEstimate, estimate: float
 ) -> tuple[dict[str, float], list[str]]:
     """Return the estimate of each phrase of one identity, and which phrases carry its difference.
 
@@ -717,8 +716,7 @@ def _reach(scanned: ScanResult, column: str) -> dict[str, float]:
     reach: dict[str, float] = {}
     for look in scanned.looks:
         if look.column == column and np.isfinite(look.high) and look.standard_error > 0:
-            seen = look.high - look.estimate + _EIGHT_OF_TEN * look.standard_error
-            reach[look.node.level] = max(reach.get(look.node.level, 0.0), _rounded(seen))
+            reach[look.node.level] = max(reach.get(look.node.level, 0.0), _rounded(look.reach))
     return reach
 
 

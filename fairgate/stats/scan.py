@@ -119,17 +119,10 @@ class NodeEstimate:
     p: float
     """Corrected over nodes, columns and scans; 1 where nothing is tested."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
-    """A node that is treated differently, beyond what those named before explain."""
-
-    node: Node
-    column: str
-    estimate: float
-    low: float
-    high: float
-    p: float
+    @property
+    def reach(self) -> float:
+        """An effect that would have been named 8 times of 10."""
+        return self.high - self.estimate + _POWER * self.standard_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,12 +142,12 @@ class ScanResult:
 
     p: float
     """Of "nobody is treated differently", corrected over nodes, columns and scans."""
-    named: tuple[Named, ...]
+    named: tuple[NodeEstimate, ...]
+    """Who is treated differently, each beyond what those named before explain."""
     looks: tuple[NodeEstimate, ...]
+    """Every node that has values."""
     bands: Mapping[str, Band]
     """By column."""
-    reach: Mapping[str, float]
-    """By level: an effect that would have been named 8 times of 10, in the least precise column."""
     critical: float
     """|t| from which a node is named."""
     sources: int
@@ -162,6 +155,14 @@ class ScanResult:
     """Of the column that has fewest."""
     no_verdict: Mapping[str, str]
     """Why, by level, column or "column: label" of what could not be tested."""
+
+    @property
+    def reach(self) -> dict[str, float]:
+        """By level: an effect that would have been named, in the least precise column."""
+        reach: dict[str, float] = {}
+        for look in self.looks:
+            reach[look.node.level] = max(reach.get(look.node.level, 0.0), look.reach)
+        return reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +269,6 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
     sided: Sided = "two",
     alpha: float = 0.05,
     scans: int = 1,
-    seed: int = 0,
 ) -> ScanResult:
     """Test whether anybody is treated differently, and name who.
 
@@ -310,28 +310,22 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
                 tuple(of_each.tolist()),
                 each.share,
                 sided=sided,
-                seed=seed,
             )
             models.append(model)
             each.stretch[each.tested] = stretch
     null = _Null(
         models=models,
-        exchanged=_exchanged(tested, draws, is_two_sided=is_two_sided, seed=seed),
+        exchanged=_exchanged(tested, draws, is_two_sided=is_two_sided),
         is_two_sided=is_two_sided,
         alpha=alpha,
         scans=scans,
     )
     looks = [look for column in tested for look in _looks(column, nodes, null)]
-    reach: dict[str, float] = {}
-    for look in looks:
-        beyond = look.high - look.estimate + _POWER * look.standard_error
-        reach[look.node.level] = max(reach.get(look.node.level, 0.0), beyond)
     return ScanResult(
         p=min((look.p for look in looks), default=1.0),
         named=tuple(_named(tested, nodes, null)),
         looks=tuple(looks),
         bands={column.name: column.fit.band for column in tested},
-        reach=reach,
         critical=null.critical,
         sources=min((column.fit.sources for column in tested), default=0),
         controls=min((_controls(column) for column in tested), default=0),
@@ -358,7 +352,7 @@ def scan_each(
     single = {node.columns[0]: node for node in nodes if len(node.columns) == 1}
     far = _far(columns, len(single))
     looked_at = _outermost(far, sorted(single))
-    left, first, named = sorted(single), None, list[Named]()
+    left, first, named = sorted(single), None, list[NodeEstimate]()
     scans_of: dict[int, ScanResult] = {}
     while True:
         several = {
@@ -391,13 +385,11 @@ def scan_each(
             break
     looks = [replace(look, node=single[p]) for p, one in scans_of.items() for look in one.looks]
     last = next(scans_of[place] for place in left if place in scans_of)
-    reach = max((one.reach.get("identity", 0.0) for one in scans_of.values()), default=0.0)
     return ScanResult(
         p=first.p,
         named=tuple(named),
         looks=tuple(looks),
         bands=last.bands,
-        reach={"identity": reach} if reach else {},
         critical=last.critical,
         sources=last.sources,
         controls=last.controls,
@@ -489,7 +481,6 @@ def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
             (float(plan.phrases),) * count,
             share,
             sided=plan.sided,
-            seed=0,
         )
         for share in plan.shares
     ]
@@ -691,12 +682,12 @@ def _share_from(least: float, draws: Floats) -> float:
 
 
 @lru_cache(maxsize=2)
-def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...], seed: int) -> Floats:
+def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...]) -> Floats:
     """Return [draws, nodes] means of what phrases do by themselves, with variance 1 for each.
 
     A mean over F phrases has t's tails with 4 + F (5 - 4) degrees of freedom: its own kurtosis.
     """
-    rng, shape = np.random.default_rng([seed, 20]), (_DRAWS, len(phrases))
+    rng, shape = np.random.default_rng([0, 20]), (_DRAWS, len(phrases))
     own, steps = rng.standard_normal(shape), rng.integers(0, _STEPS, shape)
     for i, count in enumerate(phrases):
         tails = _scaled_inverse(4 + count * (_TAILS - 4), _STEPS)
@@ -705,13 +696,13 @@ def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...], seed: int) -> 
 
 
 @lru_cache(maxsize=4)
-def _sampling_drawn(weights: _Weights, skew: float, seed: int) -> Floats:
+def _sampling_drawn(weights: _Weights, skew: float) -> Floats:
     """Return [draws, nodes] means of what sampling does, with variance 1 for each prompt.
 
     Skewed by E. B. Wilson and M. M. Hilferty's cube (PNAS 17 (1931) 684-88).
     """
     matrix = np.array(weights)
-    drawn = np.random.default_rng([seed, 22]).standard_normal((_DRAWS, matrix.shape[1]))
+    drawn = np.random.default_rng([0, 22]).standard_normal((_DRAWS, matrix.shape[1]))
     if skew:
         drawn = (np.maximum(1 - skew**2 / 36 + skew / 6 * drawn, 0) ** 3 - 1) * (2 / skew)
     return np.asarray(drawn @ matrix.T)
@@ -744,7 +735,7 @@ def _variances(shape: _Shape, controls: int, sided: Sided) -> Floats:
 
 
 @lru_cache(maxsize=512)
-def _model(  # noqa: PLR0913 (all that it depends on)
+def _model(
     weights: _Weights,
     controls: int,
     shape: _Shape,
@@ -752,7 +743,6 @@ def _model(  # noqa: PLR0913 (all that it depends on)
     share: float,
     *,
     sided: Sided,
-    seed: int,
 ) -> tuple[Floats, Floats]:
     """Return the largest t of worlds where phrases have effects of their own, sorted.
 
@@ -760,11 +750,11 @@ def _model(  # noqa: PLR0913 (all that it depends on)
     """
     from scipy.special import ndtri
 
-    rng = np.random.default_rng([seed, 23])
+    rng = np.random.default_rng([0, 23])
     apart = _variances(shape, controls, sided)[rng.integers(0, _STEPS, (_DRAWS, 1))]
     control = rng.standard_normal((_DRAWS, 1)) * np.sqrt((shape.sampling + apart) / controls)
-    own = np.sqrt(apart) * _phrases_drawn(weights, phrases, seed)
-    own += math.sqrt(shape.sampling) * _sampling_drawn(weights, shape.skew, seed)
+    own = np.sqrt(apart) * _phrases_drawn(weights, phrases)
+    own += math.sqrt(shape.sampling) * _sampling_drawn(weights, shape.skew)
     spread = max(shape.seen - shape.sampling, 0.0)
     variances = shape.sampling + spread / np.array(phrases)
     error = np.sqrt(np.square(weights) @ variances + (shape.sampling + spread) / controls)
@@ -780,13 +770,13 @@ def _model(  # noqa: PLR0913 (all that it depends on)
     return np.sort((t / stretch).max(axis=1)), stretch
 
 
-def _exchanged(columns: Sequence[_Column], draws: int, *, is_two_sided: bool, seed: int) -> Floats:
+def _exchanged(columns: Sequence[_Column], draws: int, *, is_two_sided: bool) -> Floats:
     """Return the largest t with values exchanged between the prompts of each source, sorted."""
     largest = np.zeros(draws) if is_two_sided else np.full(draws, -np.inf)
     tested = [each for each in columns if each.tested.any()]
     if not tested:
         return largest
-    rng = np.random.default_rng([seed, 21])
+    rng = np.random.default_rng([0, 21])
     prompts = len(tested[0].fit.kept)
     pool = rng.permuted(np.tile(np.arange(prompts), (draws, 1)), axis=1)
     values = np.stack([each.fit.centred for each in tested])
@@ -862,35 +852,35 @@ def _t(column: _Column, effects: Floats, null: _Null) -> Floats:
 
 def _looks(column: _Column, nodes: Sequence[Node], null: _Null) -> list[NodeEstimate]:
     """Return every node that has values."""
-    looks = []
     t = _t(column, column.effects, null).tolist()
-    for i in np.flatnonzero(column.weights.any(axis=1)).tolist():
-        estimate = float(column.weights[i] @ column.effects) * column.fit.scale
-        error = float(column.errors[i]) * column.fit.scale
-        half_width = _beside(column, i, null) if column.tested[i] else math.inf
-        looks.append(
-            NodeEstimate(
-                node=nodes[i],
-                column=column.name,
-                estimate=estimate,
-                standard_error=error,
-                low=estimate - half_width,
-                high=estimate + half_width,
-                p=null.p(t[i]) if column.tested[i] else 1.0,
-            )
-        )
-    return looks
+    return [
+        _estimated(column, nodes, i, column.effects, t[i], null)
+        for i in np.flatnonzero(column.weights.any(axis=1)).tolist()
+    ]
 
 
-def _beside(column: _Column, node: int, null: _Null) -> float:
-    """Return how far from an estimate the truth may lie."""
-    error = float(column.errors[node] * column.stretch[node]) * column.fit.scale
-    return null.critical * error if error else 0.0
+def _estimated(
+    column: _Column, nodes: Sequence[Node], i: int, effects: Floats, t: float, null: _Null
+) -> NodeEstimate:
+    """Return the i-th node's mean over these effects, and how far from it the truth may lie."""
+    scale, is_tested = column.fit.scale, bool(column.tested[i])
+    estimate = float(column.weights[i] @ effects) * scale
+    error = float(column.errors[i] * column.stretch[i]) * scale
+    half_width = (null.critical * error if error else 0.0) if is_tested else math.inf
+    return NodeEstimate(
+        node=nodes[i],
+        column=column.name,
+        estimate=estimate,
+        standard_error=float(column.errors[i]) * scale,
+        low=estimate - half_width,
+        high=estimate + half_width,
+        p=null.p(t) if is_tested else 1.0,
+    )
 
 
-def _named(columns: Sequence[_Column], nodes: Sequence[Node], null: _Null) -> list[Named]:
+def _named(columns: Sequence[_Column], nodes: Sequence[Node], null: _Null) -> list[NodeEstimate]:
     """Name the node that explains most, explain it away, and look again."""
-    named: list[Named] = []
+    named: list[NodeEstimate] = []
     left = [column.effects for column in columns]
     explained: list[list[Floats]] = [[] for _ in columns]
     while len(named) < len(nodes) * len(columns):
@@ -910,18 +900,7 @@ def _named(columns: Sequence[_Column], nodes: Sequence[Node], null: _Null) -> li
             break
         _, which, i, t = max(found)
         column, i = columns[-which], -i
-        estimate = float(column.weights[i] @ left[-which]) * column.fit.scale
-        half_width = _beside(column, i, null)
-        named.append(
-            Named(
-                node=nodes[i],
-                column=column.name,
-                estimate=estimate,
-                low=estimate - half_width,
-                high=estimate + half_width,
-                p=null.p(t),
-            )
-        )
+        named.append(_estimated(column, nodes, i, left[-which], t, null))
         explained[-which].append((column.weights[i] > 0).astype(np.float64))
         design = np.stack(explained[-which], axis=1)
         fitted = np.linalg.lstsq(design, column.effects, rcond=None)[0]

@@ -516,7 +516,7 @@ def drawn_scan(p_of):
         (column,) = columns
         p = min(1.0, p_of[column] * scans)
         return ScanResult(
-            p=p, named=("somebody",) if p <= alpha else (), looks=(), bands={}, reach={},
+            p=p, named=("somebody",) if p <= alpha else (), looks=(), bands={},
             critical=1.0, sources=9, controls=9, no_verdict={},
         )  # fmt: skip
 
