@@ -51,7 +51,7 @@ for line in sys.stdin:
     os.waitpid(child, 0)
     print(folder, flush=True)
 """
-FORMATS = "md,html,sarif,junit,badge"
+FORMATS = "md,html,json,rows,sarif,junit"
 RUN = ["run", "policy.yaml", "--out", "out", "--cache", "cache", "--format", FORMATS]
 CALLS = [
     ["check", "policy.yaml"],
@@ -66,14 +66,13 @@ AFTER = [
     ["mutate", "policy.yaml", "again", "--seeds", "2", "--at", "0.3", "--cache", "cache"],
 ]
 METRICS = {
-    "label": "asr/generation asr/generation/net asr/generation/controlled asr/retrieval asr/retrieval/net rrs/mean"
-    " retrieval/overlap retrieval/mean-distance unreadable/net identity/max-difference identity/retrieval/max-difference",
-    "people": "asr/generation asr/generation/net intersectional/hidden identity/max-difference unreadable/net"
-    " identity/unreadable/max-difference",
+    "label": "asr/generation asr/retrieval rrs/mean retrieval/overlap retrieval/mean-distance",
+    "people": "asr/generation fdr",
     "pairs": "asr/generation",
     "bbq": "diff-bias/ambiguous diff-bias/disambiguated accuracy/disambiguated accuracy/ambiguous out-of-choice letter/a"
     " amplification/diff-bias/ambiguous bbq/s_amb bbq/s_dis stereotype-share",
 }
+OUTCOMES = {"label": "answers unreadable documents all", "people": "answers unreadable"}
 LESS = {"accuracy/disambiguated", "accuracy/ambiguous", "retrieval/overlap"}
 SIGNED = "diff-bias amplification/diff-bias bbq/"
 PEOPLE = "genfair/mr1-removal-one genfair/mr2-removal-all genfair/mr3-selective-negation genfair/mr5-substitution-all"
@@ -88,7 +87,8 @@ TEXTS = ["I cannot say.", "", "Positive or negative, it depends", "yes", "No, ne
 
 def policy(dice: random.Random, number: int, data: Path | None) -> dict:
     """Draw a policy: one or two suites and one to four gates of each."""
-    suites, gates = [], []
+    suites: list[dict] = []
+    gates: list[dict] = []
     for kind in dice.sample(list(METRICS), dice.choice([1, 1, 2])):
         suite: dict = {"id": kind}
         if kind == "label":
@@ -103,7 +103,7 @@ def policy(dice: random.Random, number: int, data: Path | None) -> dict:
                 ["race", "gender", "orientation", "age"], dice.randint(1, 3)
             )
             if dice.random() < 0.3:
-                suite["control"] = dice.choice(["neutral", "neutral-2", "none"])
+                suite["control"] = dice.choice(["neutral-phrases", "paper", "none"])
             if dice.random() < 0.2:
                 suite["repeats"] = 2
         elif kind == "people":
@@ -114,7 +114,7 @@ def policy(dice: random.Random, number: int, data: Path | None) -> dict:
             }
             suite |= {
                 "relations": dice.sample(PEOPLE.split(), dice.randint(1, 4)),
-                "control": "neutral",
+                "control": "neutral-phrases",
             }
             suite["attribution"] = "off"
         elif kind == "pairs":
@@ -141,40 +141,43 @@ def policy(dice: random.Random, number: int, data: Path | None) -> dict:
             }
             suite |= {"top_k": dice.choice([3, [1, 3]]), "unparsed": dice.choice(["drop", "wrong"])}
         suites.append(suite)
-        metrics = METRICS[kind].split()
-        for metric in dice.sample(metrics, min(len(metrics), dice.randint(1, 4))):
-            gate: dict = {"metric": metric, "suite": kind}
-            signed = metric.startswith(tuple(SIGNED.split()))
-            gate["max_abs" if signed else "min" if metric in LESS else "max"] = dice.choice(
-                [0.02, 0.1, 0.3, 0.6]
-            )
-            if dice.random() < 0.5 and not metric.startswith(
-                ("letter", "identity", "intersectional")
-            ):
-                gate["regression"] = {"margin": dice.choice([0, 0.02, 0.1])}
-            if dice.random() < 0.3:
-                gate["evidence"] = dice.choice(["estimate", "significant", "interval"])
-            slices = (
-                ["setting"]
-                if kind == "bbq"
-                else []
-                if "identity" in metric
-                else ["relation", "category", "term"]
-            )
-            if kind == "bbq" or (slices and dice.random() < 0.3):
-                gate["for_each"] = dice.choice(slices)
-            gates.append(gate)
+        gates += gates_of(dice, kind, suite)
     known = {
         "version": 1,
         "name": f"random-{number}",
         "system": {"recorded": "answers.jsonl"},
         "suites": suites,
+        "min_decided": dice.choice([0.1, 0.95]),
+        "constant_answers": dice.choice(["allow", "refuse"]),
     }
     if any(suite["id"] == "bbq" for suite in suites):
         known["system"]["embedder"] = "minilm"
     if dice.random() < 0.03:
         known[dice.choice(["gate", "sytem", "x"])] = dice.choice([1, None, []])
     return known | {"gates": gates}
+
+
+def gates_of(dice: random.Random, kind: str, suite: dict) -> list[dict]:
+    """Draw one to four gates of a suite, and a question about parity."""
+    gates = []
+    metrics = METRICS[kind].split()
+    for metric in dice.sample(metrics, min(len(metrics), dice.randint(1, 4))):
+        gate: dict = {"metric": metric, "suite": kind}
+        signed = metric.startswith(tuple(SIGNED.split()))
+        gate["max_abs" if signed else "min" if metric in LESS else "max"] = dice.choice(
+            [0.02, 0.1, 0.3, 0.6]
+        )
+        if dice.random() < 0.5 and not metric.startswith("letter"):
+            gate["regression"] = dice.choice([0, 0.02, 0.1])
+        if dice.random() < 0.3:
+            gate["evidence"] = "significant"
+        if kind == "bbq":
+            gate["where"] = {"setting": suite["settings"][-1]}
+        gates.append(gate)
+    for outcome in dice.sample(OUTCOMES.get(kind, "").split(), kind in OUTCOMES):
+        limits = {"max": dice.choice([0.02, 0.2])} if dice.random() < 0.5 else {}
+        gates.append({"parity": outcome, "suite": kind, **limits})
+    return gates
 
 
 def answers(plan: str, dice: random.Random, bias: float) -> str:
