@@ -41,7 +41,6 @@ from fairgate.terminal.output import progress_for, report_run, say
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--verbose", is_flag=True, help="Print every rule, identity and figure, too.")
 @click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
-@click.option("--profile", is_flag=True, help="Show on stderr where the time went.")
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N",
     help="Ask about at most N sources or items a suite: a first look, not the gate.",
@@ -59,27 +58,21 @@ def run(policy: Path, **options: Any) -> int:
     from fairgate.gate.examine import all_at_once
     from fairgate.gate.run_folder import output_folder
     from fairgate.reports.formats import chosen
-    from fairgate.terminal.output import Profile
 
     formats, runtime = chosen(options["formats"]), runtime_of(options)
-    profile = Profile(progress_for(quiet=options["quiet"]))
     limit, baseline = options["limit"], options["baseline"]
     if limit is not None and baseline not in (None, NO_BASELINE):
         reason = "--limit asks a part of the suite, which no baseline fits; leave one out"
         raise UsageError(reason)
     with all_at_once(policy, runtime, NO_BASELINE if limit is not None else baseline):
-        with profile.part("read policy and plan"):
-            loaded = load_policy(policy, runtime)
-            if limit is not None:
-                loaded, baseline = narrowed(loaded, limit, runtime), NO_BASELINE
+        loaded = load_policy(policy, runtime)
+        if limit is not None:
+            loaded, baseline = narrowed(loaded, limit, runtime), NO_BASELINE
         folder = output_folder(options["out"], runtime, loaded)
-        composition = Composition(loaded, runtime, profile)
+        composition = Composition(loaded, runtime, progress_for(quiet=options["quiet"]))
         with composition.until_it_ends():
             done = composition.run(locate_references(loaded, policy, baseline))
-            code = report_run(done, folder, formats, options, profile.part)
-    if options["profile"]:
-        profile.say(composition.reported_tokens)
-    return code
+            return report_run(done, folder, formats, options)
 
 
 @click.command(short_help="Judge an earlier run's answers again.")

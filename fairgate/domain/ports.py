@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 from collections import abc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -167,19 +166,11 @@ class Progress:
     def advance(self, steps: int) -> None:
         """Count steps as done."""
 
-    def generated(self, tokens: int) -> None:
-        """Count tokens that fresh answers have; what the store answers costs none."""
-
     def finish(self) -> None:
         """End the stage."""
 
     def note(self, text: str) -> None:
         """Say what the stages that follow are for and what they cost."""
-
-    def part(self, name: str) -> AbstractContextManager[None]:
-        """Return the block of a part of the run that has stages, or none."""
-        del name
-        return nullcontext()
 
 
 SILENT = Progress()
@@ -200,10 +191,6 @@ class PassedOn(Progress):
         """Pass on."""
         self._inner.advance(steps)
 
-    def generated(self, tokens: int) -> None:
-        """Pass on."""
-        self._inner.generated(tokens)
-
     def finish(self) -> None:
         """Pass on."""
         self._inner.finish()
@@ -211,10 +198,6 @@ class PassedOn(Progress):
     def note(self, text: str) -> None:
         """Pass on."""
         self._inner.note(text)
-
-    def part(self, name: str) -> AbstractContextManager[None]:
-        """Pass on."""
-        return self._inner.part(name)
 
 
 class Staged(PassedOn):

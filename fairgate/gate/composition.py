@@ -115,16 +115,14 @@ class Composition:
         from fairgate.gate.gate import run_gate
 
         with self.serving():
-            with self.progress.part("read baseline, identify system"):
-                gate_input = self.gate_input(references)
-            with self.progress.part("ask, judge, decide"):
-                counted = Counted(self.progress)
-                judged = run_gate(gate_input, self.system, counted)
-                return self.finished(
-                    judged,
-                    origin=self.origin(counted.answers, self.reused(counted)),
-                    environment=self.environment,
-                )
+            gate_input = self.gate_input(references)
+            counted = Counted(self.progress)
+            judged = run_gate(gate_input, self.system, counted)
+            return self.finished(
+                judged,
+                origin=self.origin(counted.answers, self.reused(counted)),
+                environment=self.environment,
+            )
 
     def finished(
         self,

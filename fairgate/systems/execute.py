@@ -478,9 +478,7 @@ def _generate(
 ) -> dict[GenerationRequest, Execution]:
     def made(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, Execution]:
         for batch in _batches(generator.generate(missing)):
-            fresh = {missing[position]: answer for position, answer in batch}
-            yield fresh
-            progress.generated(sum(answer.tokens for answer in fresh.values()))
+            yield {missing[position]: answer for position, answer in batch}
 
     stage = Stage(
         name="generate",

@@ -14,8 +14,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.ports import SILENT, PassedOn, Progress
+from fairgate.domain.ports import SILENT, Progress
 from fairgate.domain.wording import harmless
 from fairgate.terminal.options import called
 
@@ -123,7 +122,6 @@ def report_run(
     folder: Path,
     formats: Sequence[Format],
     options: Mapping[str, Any],
-    timed: Callable[[str], AbstractContextManager[object]] = contextlib.nullcontext,
 ) -> int:
     """Write and print a finished run as the options of its command say; return the exit code."""
     from fairgate.gate.run_folder import write_run
@@ -139,10 +137,8 @@ def report_run(
     as_called = functools.partial(called, policy=loaded.parsed.path, run=folder)
     view_options = {"report_only": report_only, "limit": limit, "called": as_called}
     view_options["of_table"] = options.get("of_table", False)
-    with timed("build reports"):
-        view = local_view(run, loaded, folder, formats, **view_options)
-    with timed("write files"):
-        write_run(folder, loaded, run, texts_of(view, formats), known_files())
+    view = local_view(run, loaded, folder, formats, **view_options)
+    write_run(folder, loaded, run, texts_of(view, formats), known_files())
     for notice in done.notices:
         say(f"fairgate: note: {harmless(notice)}")
     code = run.result.exit_code
@@ -359,83 +355,3 @@ def progress_for(*, quiet: bool) -> Progress:
     if quiet:
         return SILENT
     return Bars() if sys.stderr.isatty() else Heartbeat()
-
-
-@dataclass(slots=True)
-class _Part:
-    depth: int
-    seconds: float = 0.0
-    total: int = 0
-    cached: int = 0
-    tokens: int = 0
-    """Generated here; what endpoints report is counted for the whole run."""
-
-
-class Profile(PassedOn):
-    """A port `Progress` that passes everything on and times it; never changes a result.
-
-    Parts nest; the same part again adds up. Seconds are of the wall clock, a part's include those
-    of the parts in it.
-    """
-
-    def __init__(self, inner: Progress) -> None:
-        """Begin now."""
-        super().__init__(inner)
-        self._began = time.perf_counter()
-        self._parts: dict[tuple[str, ...], _Part] = {}
-        self._open: list[tuple[str, float]] = []
-
-    @contextmanager
-    def part(self, name: str) -> Iterator[None]:
-        """Time what is done within the block."""
-        self._begin(name)
-        try:
-            yield
-        finally:
-            self._end()
-
-    def start(self, stage: str, total: int, cached: int) -> None:
-        """Begin a stage."""
-        part = self._begin(stage)
-        part.total += total
-        part.cached += cached
-        super().start(stage, total, cached)
-
-    def generated(self, tokens: int) -> None:
-        """Count tokens of the innermost stage."""
-        self._here().tokens += tokens
-        super().generated(tokens)
-
-    def finish(self) -> None:
-        """End the stage."""
-        super().finish()
-        self._end()
-
-    def say(self, reported_tokens: int) -> None:
-        """Print the parts in the order in which they began; endpoints reported so many tokens."""
-        total = time.perf_counter() - self._began
-        say(f"fairgate: profile: {total:.2f} s, {time.process_time():.2f} s of processors")
-        for path, part in self._parts.items():
-            words = [f"{part.cached:,} of {part.total:,} in store"] if part.total else []
-            if part.tokens:
-                pace = f", {part.tokens / part.seconds:,.0f} a second" if part.seconds else ""
-                words.append(f"{part.tokens:,} tokens generated{pace}")
-            name = "  " * part.depth + path[-1]
-            counted = f"  {', '.join(words)}" if words else ""
-            say(f"  {name:<32}{part.seconds:8.2f} s{counted}")
-        if reported_tokens:
-            say(f"  tokens reported by endpoints: {reported_tokens:,}")
-
-    def _begin(self, name: str) -> _Part:
-        depth = len(self._open)
-        self._open.append((name, time.perf_counter()))
-        path = tuple(part_name for part_name, _ in self._open)
-        return self._parts.setdefault(path, _Part(depth))
-
-    def _end(self) -> None:
-        part = self._here()
-        _, began = self._open.pop()
-        part.seconds += time.perf_counter() - began
-
-    def _here(self) -> _Part:
-        return self._parts[tuple(name for name, _ in self._open)]

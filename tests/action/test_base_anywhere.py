@@ -226,7 +226,7 @@ def test_a_base_that_the_change_does_not_build_on_is_told(history, call):
     assert "does not build on the base commit" in " ".join(call.out.split())
 
 
-@pytest.mark.parametrize("option", ["--baseline=none", "--limit=2", "--shard=1/2", "--profile"])
+@pytest.mark.parametrize("option", ["--baseline=none", "--limit=2", "--shard=1/2"])
 def test_options_that_mean_nothing_beside_a_base_are_refused(history, call, option):
     assert against(call, "main", option) == 2
     assert option.partition("=")[0] in call.err

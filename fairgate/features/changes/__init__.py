@@ -34,7 +34,6 @@ _OF_THE_BASE = {
     "baseline": "--baseline names a baseline, and with --base the base's decides",
     "limit": "--limit is a first look at a part of the suite, and --base is the gate",
     "shard": "--shard asks a part of a run, and --base judges a whole one",
-    "profile": "--profile times one run, and --base may make two",
     "allow_python": "--allow-python imports the checkout's code into the process that judges it; "
     "ask it by `command` or `serve`, in a process of its own",
 }

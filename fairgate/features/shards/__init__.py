@@ -112,8 +112,6 @@ def _run_part(policy: Path, shard_text: str, options: dict[str, Any]) -> int:
     from fairgate.features.shards.parts import run_shard, shard_folder
     from fairgate.gate.composition import Composition
 
-    if options["profile"]:
-        raise UsageError("--profile times a whole run; leave out --profile or --shard")
     runtime, shard = shared.runtime_of(options), parsed(shard_text)
     useless = [option for name, option in _OF_MERGE.items() if options[name]]
     if useless:

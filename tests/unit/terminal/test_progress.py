@@ -1,4 +1,4 @@
-"""Progress says how long it will take, a profile where the time went; neither changes a result."""
+"""Progress says how long it will take, and changes no result."""
 
 import gc
 import time
@@ -10,7 +10,6 @@ from fakes.planted import Bench, Plant, policy_of
 from fairgate.domain.ports import SILENT
 from fairgate.gate.gate import run_gate
 from fairgate.terminal import output
-from fairgate.terminal.output import Profile
 
 
 @pytest.fixture
@@ -52,48 +51,6 @@ def test_attribution_is_not_called_the_same_as_the_planned_questions():
     assert stages[:2] == ["retrieve", "generate"]
     assert "attribution: generate" in stages
     assert stages.count("generate") == 1
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    now = [100.0]
-    monkeypatch.setattr(output.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(output.time, "process_time", lambda: 7.5)
-    return now
-
-
-def test_parts_nest_and_the_same_part_adds_up(clock, lines_said):
-    profile = Profile(SILENT)
-    for stored in (20, 30):
-        with profile.part("ask"):
-            clock[0] += 1.0
-            profile.start("generate", 50, stored)
-            clock[0] += 2.0
-            profile.generated(400)
-            profile.finish()
-    profile.say(0)
-    assert lines_said == [
-        "fairgate: profile: 6.00 s, 7.50 s of processors",
-        f"  {'ask':<32}    6.00 s",
-        f"  {'  generate':<32}    4.00 s  50 of 100 in store, 800 tokens generated, 200 a second",
-    ]
-
-
-def test_a_part_that_fails_is_closed(clock, lines_said):
-    profile = Profile(SILENT)
-
-    def fail():
-        with profile.part("write"):
-            clock[0] += 3.0
-            raise OSError("full")
-
-    with pytest.raises(OSError, match="full"):
-        fail()
-    with profile.part("again"):
-        pass
-    profile.say(1234)
-    assert [line.split("  ")[1] for line in lines_said[1:3]] == ["write", "again"]
-    assert lines_said[-1] == "  tokens reported by endpoints: 1,234"
 
 
 @pytest.mark.parametrize("kind", [output.Heartbeat, output.Bars])
