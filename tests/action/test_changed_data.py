@@ -48,7 +48,7 @@ def gated(states, history):
 
 EDITS = {
     "terms.yaml": lambda h: SET.replace("Hindu person", "Hindu woman"),
-    "task.yaml": lambda h: TASK + "description: For readers.\n",
+    "task.yaml": lambda h: TASK + "reading: said\n",
     "sources.jsonl": lambda h: (
         h.read("sources.jsonl") + '{"id": "s10", "text": "Text number 10 is fine."}\n'
     ),

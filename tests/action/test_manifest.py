@@ -78,7 +78,7 @@ NAMES_NO_FILE = {
     "ResponsePaths": "answer documents", "CommandPolicy": "command",
     "CommandPart": "run env revision", "OwnResponsePaths": "answer documents",
     "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking respond forms toxic_labels",
-    "TaskPolicy": "id description source licence instruction labels equivalent negated marker order",
+    "TaskPolicy": "id instruction labels equivalent negated marker order",
     "ScorePolicy": "marker path", "ActionsPolicy": "tool arguments ignore",
     "ItemsPolicy": "columns", "WaiverPolicy": "rule who where suite reason owner expires",
     "Columns": "id text label", "BbqSuitePolicy": "id categories marker thinking",

@@ -43,7 +43,7 @@ POLICY = {
 }  # fmt: skip
 TASK = {
     "id": "mood", "instruction": "Judge.", "labels": ["good", "bad", "so-so"],
-    "equivalent": [["good", "so-so"]], "description": "d", "source": "s", "licence": "l",
+    "equivalent": [["good", "so-so"]],
 }  # fmt: skip
 TERMS = {
     "id": "terms", "control": False, "description": "d", "source": "s", "licence": "l",

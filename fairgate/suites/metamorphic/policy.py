@@ -83,9 +83,6 @@ class TaskPolicy(Strict):
     """A task of the user's own."""
 
     id: Name = Field(description="Name of the task in reports.")
-    description: str = Field(default="", description="For readers.")
-    source: str = Field(default="", description="Where the task comes from.")
-    licence: str = Field(default="", description="Licence of the instruction.")
     instruction: Text = Field(description="What the model is asked to do with the text.")
     labels: Annotated[list[Text], Field(min_length=2)] = Field(
         default_factory=list, description="Admissible answers; none where `tone` reads free ones."

@@ -127,7 +127,7 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
         ("version: 1\n", "", "1:1: `version` is missing; add it: `version: 1`"),
         ("name: small", "name: ''", "2:1: name: found '' (text), expected a name of at most 64 lower-case letters, digits, `.`, `_` and `-`; it must not be blank"),
         ("demo-reviews", "' '", "8:5: suites[0].sources: found ' ' (text), expected text; it must not be blank"),
-        ("task: sentiment", "task:", "7:5: suites[0].task: found nothing, expected text or a mapping with `id`, `description`, `source`, `licence`, `instruction`, `labels`, `equivalent` or `order`"),
+        ("task: sentiment", "task:", "7:5: suites[0].task: found nothing, expected text or a mapping with `id`, `instruction`, `labels`, `equivalent`, `order`, `negated`, `marker` or `reading`"),
         ("task: sentiment", "task: sentiment\n    relations: set-equivalence", "8:5: suites[0].relations: found 'set-equivalence' (text), expected a list of texts with at least 1 entry; write it in brackets: `[…]`"),
         ("task: sentiment", "task: sentiment\n    matching: hungarin", "8:5: suites[0].matching: found 'hungarin' (text), expected `hungarian` or `greedy`; did you mean `hungarian`?"),
         ("task: sentiment", "task: sentiment\n    unstable_margin: .inf", "8:5: suites[0].unstable_margin: found inf, expected a number of at least 0"),
