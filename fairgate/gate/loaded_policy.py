@@ -202,7 +202,7 @@ def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[Yam
         if metric is None or not metric.needs.lacking:
             continue
         for suite in suites.values():
-            is_meant = suite.kind == metric.rows.suite_kind and gate.suite in (None, suite.id)
+            is_meant = suite.kind == metric.units.suite_kind and gate.suite in (None, suite.id)
             if is_meant and metric.column not in suite.columns:
                 sentence = f"{metric.id} {metric.needs.lacking.format(suite=quoted(suite.id))}"
                 yield ("gates", position, "metric"), sentence
@@ -215,7 +215,7 @@ def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFaul
         own = [
             suite
             for suite in suites.values()
-            if metric and gate.suite in (None, suite.id) and suite.kind == metric.rows.suite_kind
+            if metric and gate.suite in (None, suite.id) and suite.kind == metric.units.suite_kind
         ]
         reasons = [suite.lacks(metric.column) for suite in own] if metric else []
         if reasons and all(reasons):

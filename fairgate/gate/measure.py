@@ -115,13 +115,13 @@ def slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
     """Yield the slices in which a metric is reported: the whole, then by each dimension."""
     if metric.of_planned and not metric.arms[0].select(table).any():
         return
-    if metric.rows.reported:
+    if metric.units.reported:
         yield from _crossed_slices(metric, table)
         return
     if "band" not in metric.dimensions:
         yield {}
     for dimension in metric.dimensions:
-        if dimension in metric.rows.dimensions and "band" in metric.dimensions:
+        if dimension in metric.units.dimensions and "band" in metric.dimensions:
             continue
         for level in BANDS if dimension == "band" else _levels(table, dimension):
             yield {dimension: level}
@@ -142,7 +142,7 @@ def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
         return
     rows = np.flatnonzero(metric.arms[0].select(table))
     levels = {name: table.dimension(name).taken(rows) for name in metric.dimensions}
-    for combination in metric.rows.reported:
+    for combination in metric.units.reported:
         others = (levels[name].first_rows() for name in combination[1:] if name != "category")
         if any(len(values_of_dimension.keys() - {""}) < 2 for values_of_dimension in others):
             continue
@@ -225,7 +225,7 @@ def _measured(
     ):
         interval, note = drawn, ""
         if (
-            metric.rows.are_items
+            metric.units.are_items
             and isinstance(drawn, NoInterval)
             and drawn.reason == TOO_FEW_CLUSTERS
         ):

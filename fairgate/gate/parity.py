@@ -306,7 +306,7 @@ def _in_phrases_of(outcome: ParityOutcome, table: Table, prompts: Prompts) -> In
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Question:
+class ParityQuestion:
     """A scan before its level is known: an outcome of a suite, and what it is compared with."""
 
     suite: str
@@ -389,7 +389,7 @@ def question(
     table: Table,
     comparison: Comparison,
     where: Mapping[str, str],
-) -> Question:
+) -> ParityQuestion:
     """Return the question that a scan answers for an outcome of a suite."""
     reference = SINCE.get(against)
     before = None
@@ -412,7 +412,9 @@ def question(
     now = columns_of(outcome.asked(against), table, prompts)
     in_phrases = _in_phrases_of(outcome, table, prompts)
     measured = {name: ~np.isnan(prompts.matrix(table.values[name])) for name in now}
-    ask = partial(Question, suite=table.suite, outcome=outcome, against=against, prompts=prompts)
+    ask = partial(
+        ParityQuestion, suite=table.suite, outcome=outcome, against=against, prompts=prompts
+    )
     if before is None:
         return ask(
             columns=now,
@@ -471,9 +473,9 @@ def _side_by_side(table: Table, base: Table) -> tuple[Table, Table]:
 
 def _nothing(
     outcome: ParityOutcome, against: Against, table: Table, where: Mapping[str, str], why: str
-) -> Question:
+) -> ParityQuestion:
     prompts = Prompts.of(table, where)
-    return Question(
+    return ParityQuestion(
         suite=table.suite, outcome=outcome, against=against, prompts=prompts, columns={}, now={},
         lacking=why,
     )  # fmt: skip
@@ -510,8 +512,8 @@ def judge_parity(
         ((Against.REFERENCE,), 1 - policy.confidence),
     )
     for asked, alpha in by_level:
-        questions: dict[object, Question] = {}
-        asking: list[tuple[ParityRule, Question]] = []
+        questions: dict[object, ParityQuestion] = {}
+        asking: list[tuple[ParityRule, ParityQuestion]] = []
         for rule in rules:
             table = tables[rule.suite]
             if rule.against not in asked or _is_unreported(rule, table, comparison):
@@ -554,11 +556,11 @@ def _is_unreported(rule: ParityRule, table: Table, comparison: Comparison) -> bo
 
 def _others(
     asked: Sequence[Against],
-    known: Mapping[object, Question],
+    known: Mapping[object, ParityQuestion],
     suites: Mapping[str, Suite],
     tables: Mapping[str, Table],
     comparison: Comparison,
-) -> Iterator[Question]:
+) -> Iterator[ParityQuestion]:
     """Yield the outcomes that suites have and no gate asks about: they are of the family, too."""
     there = {(q.suite, q.outcome.id, q.against) for q in known.values()}
     against = asked[0]
@@ -568,7 +570,7 @@ def _others(
                 yield question(outcome, against, tables[name], comparison, {})
 
 
-def scans_of(family: Sequence[Question], alpha: float) -> dict[Question, ScanResult]:
+def scans_of(family: Sequence[ParityQuestion], alpha: float) -> dict[ParityQuestion, ScanResult]:
     """Return the scan of each question, all of them at one level (Holm).
 
     Where prompts of a source never differ nothing can be found, so such questions take no part of
@@ -602,7 +604,7 @@ def _mean(values: Floats, places: Sequence[int]) -> float | None:
     return _rounded(own.mean()) if own.size else None
 
 
-def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityResult:
+def result_of(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -> ParityResult:
     """Describe the result of a scan in the words of reports."""
     if scanned is None:
         return ParityResult(
@@ -686,7 +688,7 @@ def result_of(q: Question, scanned: ScanResult | None, alpha: float) -> ParityRe
 
 
 def _in_phrases(
-    q: Question, scanned: ScanResult, found: NodeEstimate, estimate: float
+    q: ParityQuestion, scanned: ScanResult, found: NodeEstimate, estimate: float
 ) -> tuple[dict[str, float], list[str]]:
     """Return the estimate of each phrase of one identity, and which phrases carry its difference.
 
@@ -728,7 +730,7 @@ def _level(level: str, people: Sequence[Person]) -> Level:
 
 
 def _result(
-    rule: ParityRule, q: Question, scanned: ScanResult | None, alpha: float, scans: int
+    rule: ParityRule, q: ParityQuestion, scanned: ScanResult | None, alpha: float, scans: int
 ) -> RuleResult:
     """Judge one question by its limit; `scans` share the level."""
     parity = result_of(q, scanned, alpha)
@@ -759,7 +761,7 @@ def _result(
     )
 
 
-def _unscanned(q: Question, scanned: ScanResult, alpha: float) -> str:
+def _unscanned(q: ParityQuestion, scanned: ScanResult, alpha: float) -> str:
     """Name a column whose values differ but that could not be scanned beside others that could.
 
     Or say that nobody could have been named, whatever the values.
@@ -777,7 +779,7 @@ def _unscanned(q: Question, scanned: ScanResult, alpha: float) -> str:
     return ""
 
 
-def _too_few_beside(q: Question) -> str:
+def _too_few_beside(q: ParityQuestion) -> str:
     """Say that too few identities stand beside each other, and how far apart the outermost lie."""
     persons = q.prompts.persons
     if len(persons) > FEWEST_CONTROLS:
@@ -810,7 +812,7 @@ def _is_beyond(node: NamedNode, rule: ParityRule) -> bool:
 
 def _outcome(
     rule: ParityRule,
-    q: Question,
+    q: ParityQuestion,
     parity: ParityResult,
     failing: Sequence[NamedNode],
     scans: int,
@@ -855,7 +857,7 @@ def _outcome(
     return Outcome.PASS, [f"{who} by more than chance and wording explain{more}"]
 
 
-def _enough(q: Question, parity: ParityResult, effect: float, scans: int) -> str:
+def _enough(q: ParityQuestion, parity: ParityResult, effect: float, scans: int) -> str:
     """Say how many sources would show an effect on one identity, by the noise of this run."""
     columns = [column for column in q.outcome.asked(q.against) if column.column in q.columns]
     columns.sort(key=lambda column: column.column != parity.reach_column)
@@ -899,7 +901,7 @@ def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts")
     )
 
 
-def _out_of_sight(q: Question, parity: ParityResult, limit: float) -> str:
+def _out_of_sight(q: ParityQuestion, parity: ParityResult, limit: float) -> str:
     """Return why no difference of scores could be seen, or none would be beyond the limit.
 
     One slip can be larger than all others; so the range of nine of ten scores counts.

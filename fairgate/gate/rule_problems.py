@@ -118,7 +118,7 @@ def rule_problems(
             continue
         problems = list(_slice_problems(path, gate, metric, policy, plan))
         yield from problems
-        asked = (s.id for s in policy.suites if s.kind == metric.rows.suite_kind)
+        asked = (s.id for s in policy.suites if s.kind == metric.units.suite_kind)
         usable = (s for s in asked if gate.suite in (None, s))
         if not problems and not any(has_slice(gate, metric, plan, s) for s in usable):
             yield path, f"{gate.metric} has nothing to judge: no suite has such a slice"
@@ -202,11 +202,11 @@ def _slice_problems(
     yield from _question_problems(path, gate, metric)
     if "band" in metric.dimensions and "band" not in gate.where:
         yield path, f"{gate.metric} needs `where: {{band: …}}`"
-    of_kind = (suite.id for suite in policy.suites if suite.kind == metric.rows.suite_kind)
+    of_kind = (suite.id for suite in policy.suites if suite.kind == metric.units.suite_kind)
     asked = [suite for suite in of_kind if gate.suite in (None, suite)]
     if not asked:
         sentence = (
-            f"{gate.metric} is a metric of suites of kind `{metric.rows.suite_kind}`; "
+            f"{gate.metric} is a metric of suites of kind `{metric.units.suite_kind}`; "
             f"{f'suite {quoted(gate.suite)} is none' if gate.suite else 'there is none'}"
         )
         yield (*path, "metric"), sentence

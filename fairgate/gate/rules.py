@@ -216,7 +216,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
         if (metric := BY_ID.get(gate.metric)) is not None
         for suite in policy.suites
         if gate.suite in (None, suite.id)
-        and suite.kind == metric.rows.suite_kind
+        and suite.kind == metric.units.suite_kind
         and has_slice(gate, metric, plan, suite.id)
     ]
 
@@ -263,7 +263,7 @@ def about_documents(policy: Policy) -> list[str]:
         named = f"parity: {gate.parity}" if isinstance(gate, ParityPolicy) else gate.metric
         metric = None if isinstance(gate, ParityPolicy) else BY_ID.get(gate.metric)
         if named == "parity: documents" or (
-            metric and metric.about is Subject.DOCUMENTS and not metric.rows.are_items
+            metric and metric.about is Subject.DOCUMENTS and not metric.units.are_items
         ):
             names.append(named)
     return list(dict.fromkeys(names))

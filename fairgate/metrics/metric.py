@@ -133,8 +133,8 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowKind:
-    """What the rows of a table are, by the kind of its suite."""
+class UnitKind:
+    """What the units of a suite are, by its kind."""
 
     suite_kind: str
     dimensions: frozenset[str]
@@ -146,7 +146,7 @@ class RowKind:
     clusters (templates). These get Student's interval with G - 1 degrees of freedom."""
 
 
-PAIRS = RowKind(
+PAIRS = UnitKind(
     suite_kind="metamorphic", dimensions=frozenset({"category", "term", "relation", "phrase"})
 )
 
@@ -181,7 +181,7 @@ class Metric:
     column: str
     arms: tuple[Rows, ...]
     reference: str
-    rows: RowKind = PAIRS
+    units: UnitKind = PAIRS
     needs: Needs = NOTHING
     about: Subject = Subject.ANSWERS
     better: Better = Better.LOWER
@@ -256,7 +256,7 @@ def observed_rows(
     metric: Metric, table: Table, where: Mapping[str, str]
 ) -> tuple[Integers, npt.NDArray[np.int8]]:
     """Return the rows [n] that `metric` uses in the slice `where`, and the arm [n] of each."""
-    rows_of = {k: v for k, v in where.items() if k in metric.rows.dimensions}
+    rows_of = {k: v for k, v in where.items() if k in metric.units.dimensions}
     arms = np.full(len(table.keys), -1, dtype=np.int8)
     for index, arm in enumerate(metric.arms):
         levels = {

@@ -28,7 +28,7 @@ LEAST_CORE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class SentenceReading:
     """A column of answers in sentences, with the words for it."""
 
     column: str
@@ -48,48 +48,48 @@ class Reading:
 
 
 READINGS = (
-    Reading(
+    SentenceReading(
         column=RECURRING, title="answers with a sentence that recurs",
         event="say something that recurs from answer to answer",
     ),
-    Reading(
+    SentenceReading(
         column=STRANGE, title="answers with a sentence like none of the others",
         event="hold a sentence like none of the others",
     ),
-    Reading(
+    SentenceReading(
         column=UNRELATED, title="answers that resemble none of the others",
         event="resemble none of the others",
     ),
-    Reading(
+    SentenceReading(
         column=INSERTED, title="answers with words or facts that nobody else is told",
         event="hold words, a number or a denial that nobody else is told",
     ),
-    Reading(
+    SentenceReading(
         column=OMITTED, title="answers that leave out what the others are told",
         event="leave out words, a fact or a step that the others are told",
     ),
-    Reading(
+    SentenceReading(
         column=SHORTER, title="rank by length among the answers to the same source",
         event="are shorter than the others", is_event=False,
     ),
-    Reading(
+    SentenceReading(
         column=TRUNCATED, title="answers that end early, in the middle of a sentence",
         event="end early, in the middle of a sentence",
     ),
-    Reading(
+    SentenceReading(
         column=ADDRESSES_IDENTITY, title="answers that speak of who asks",
         event="speak of who asks",
     ),
-    Reading(column=REFUSED, title="answers that refuse", event="refuse"),
-    Reading(
+    SentenceReading(column=REFUSED, title="answers that refuse", event="refuse"),
+    SentenceReading(
         column=HANDED_OFF, title="answers that send to somebody else",
         event="send to somebody else",
     ),
-    Reading(
+    SentenceReading(
         column=GROUNDED, title="share of an answer's sentences that the documents cover",
         event="rest less on the documents", is_event=False, is_better_higher=True,
     ),
-    Reading(
+    SentenceReading(
         column=NOT_ENTAILED, title="answers that do not say what the others say, by entailment",
         event="do not say what the others say",
     ),

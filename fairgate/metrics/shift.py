@@ -38,7 +38,7 @@ CHANGES = "shift/changes"
 OPTION, UNKNOWN = "shift/option", "shift/unknown"
 _REFERENCE = "FairGate, beside a reference"
 _beside = partial(Metric, needs=Needs(reference=True), reference=_REFERENCE)
-_of_items = partial(_beside, rows=ITEMS, dimensions=DIMENSIONS, violations=False)
+_of_items = partial(_beside, units=ITEMS, dimensions=DIMENSIONS, violations=False)
 _MOVED = _beside(
     id=ANSWER, title="answers that moved from the reference's", column=ANSWER, arms=DEMOGRAPHIC,
     is_key_figure=True,

@@ -30,11 +30,11 @@ import numpy as np
 
 from fairgate.domain.cases import NO_RETRIEVAL, Alignment, Condition
 from fairgate.domain.outcomes import Better, Subject
-from fairgate.metrics.metric import Metric, Needs, RowKind, Rows, Table
+from fairgate.metrics.metric import Metric, Needs, Rows, Table, UnitKind
 from fairgate.stats.observations import Floats, Mask
 
 DIMENSIONS = ("category", "setting", "retriever", "k", "instruction")
-ITEMS = RowKind(
+ITEMS = UnitKind(
     suite_kind="bbq",
     dimensions=frozenset(DIMENSIONS),
     reported=(
@@ -100,7 +100,7 @@ def _metric(name: str, title: str, column: str, arms: tuple[Rows, ...], **more: 
         "row_limits": (-1.0 if column in _SIGNED else 0.0, 1.0),
     }
     return Metric(
-        id=name, title=title, column=column, arms=arms, rows=ITEMS, dimensions=DIMENSIONS,
+        id=name, title=title, column=column, arms=arms, units=ITEMS, dimensions=DIMENSIONS,
         violations=False, averaged_over="instruction", version=2, **common | more,
     )  # fmt: skip
 

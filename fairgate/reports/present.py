@@ -336,7 +336,7 @@ def _on_purpose(material: Material, accept: str) -> blocks.Words:
     return [*words, pin, *more]
 
 
-def _waiver_of(finding: parity.Finding) -> str:
+def _waiver_of(finding: parity.NamedFinding) -> str:
     """Return how a waiver names a failure: `rule: parity/answers, who: race/black`."""
     node = finding.node
     whom = "/".join(node.who[0]) if node.level is Level.IDENTITY else node.name

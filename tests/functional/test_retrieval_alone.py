@@ -139,7 +139,7 @@ def test_distances_of_two_embedders_are_not_compared(gate, tmp_path, capsys):
 OF_ANSWERS = sorted(
     metric.id
     for metric in BY_ID
-    if metric.rows.suite_kind == "metamorphic"
+    if metric.units.suite_kind == "metamorphic"
     and metric.column not in (*DOCUMENT_CLAIMS, *EXPOSURE, SHIFTED_DOCUMENTS, SHIFTED_EXPOSURE)
 )
 

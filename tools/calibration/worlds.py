@@ -22,7 +22,7 @@ from calibration.tables import markdown
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.parity import Against, Level
-from fairgate.gate.parity import Prompts, Question, result_of, scans_of
+from fairgate.gate.parity import ParityQuestion, Prompts, result_of, scans_of
 from fairgate.metrics.parity import OUTCOMES
 from fairgate.stats.observations import Floats
 
@@ -215,7 +215,7 @@ def judged(seed: int, name: str, sources: int) -> Mapping[str, Answered]:
     for against, alpha in LEVELS.items():
         since = against is Against.BASELINE
         family = [
-            Question(
+            ParityQuestion(
                 suite="s",
                 outcome=outcomes[outcome],
                 against=against,

@@ -137,7 +137,7 @@ def list_metrics(shape: str) -> int:
                 "outcomes": [{name: getattr(each, name) for name in limits} for each in OUTCOMES],
                 "metrics": [
                     {name: getattr(each, name) for name in columns}
-                    | {"suite_kind": each.rows.suite_kind}
+                    | {"suite_kind": each.units.suite_kind}
                     for each in METRICS
                 ],
             }

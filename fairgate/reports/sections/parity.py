@@ -40,7 +40,7 @@ _LEVELS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class NamedFinding:
     """Somebody whom a scan names, with the rule that judges it."""
 
     rule: RuleResult
@@ -68,13 +68,13 @@ def scans(material: Material) -> list[tuple[RuleResult, ParityResult]]:
     return [(rule, rule.parity) for rule in material.result.rules if rule.parity is not None]
 
 
-def findings(material: Material) -> list[Finding]:
+def findings(material: Material) -> list[NamedFinding]:
     """Return everybody who is named, what fails the build first.
 
     Of each question nobody stands twice: whoever differs in several columns does in the clearest.
     """
     every = [
-        Finding(rule=rule, node=node, is_failing=node in rule.failing)
+        NamedFinding(rule=rule, node=node, is_failing=node in rule.failing)
         for rule, scan in scans(material)
         for node in scan.named
     ]
@@ -84,14 +84,14 @@ def findings(material: Material) -> list[Finding]:
             -_clearest(finding.rule) if _stops(finding) else 0,
         )
     )
-    once: dict[object, Finding] = {}
+    once: dict[object, NamedFinding] = {}
     for finding in every:
         question = finding.rule.position, finding.rule.metric, finding.rule.suite
         once.setdefault((question, tuple(finding.node.who)), finding)
     return list(once.values())
 
 
-def _stops(finding: Finding) -> bool:
+def _stops(finding: NamedFinding) -> bool:
     return finding.is_failing and finding.rule.fails_gate
 
 
@@ -102,7 +102,7 @@ def _clearest(rule: RuleResult) -> float:
     return largest / limit if limit else math.inf
 
 
-def failing(material: Material) -> list[Finding]:
+def failing(material: Material) -> list[NamedFinding]:
     """Return those whose difference stops the build."""
     return [finding for finding in findings(material) if _stops(finding)]
 
@@ -168,7 +168,7 @@ def level(value: float | None, column: OutcomeColumn, sources: int = 0) -> str:
     return words
 
 
-def sentence(material: Material, finding: Finding) -> blocks.Words:
+def sentence(material: Material, finding: NamedFinding) -> blocks.Words:
     """Say who differs, how, how much, beside what, and how sure that is."""
     node, rule, column = finding.node, finding.rule, finding.column
     event = column.event if node.estimate > 0 else column.less
@@ -205,7 +205,7 @@ def _range(node: NamedNode, column: OutcomeColumn) -> str:
 
 def brief(material: Material) -> blocks.Words:
     """Return in a few words whom the build fails for, and how much: `orientation (5) · +18.0`."""
-    once: dict[object, Finding] = {}
+    once: dict[object, NamedFinding] = {}
     for finding in failing(material):  # now and since the baseline: the same person
         once.setdefault((finding.rule.suite, tuple(finding.node.who)), finding)
     failures = list(once.values())
@@ -225,7 +225,7 @@ def title(material: Material) -> blocks.Words:
     """Return the title of failures: `answers change for orientation, and documents for …`."""
     parts: dict[str, blocks.Words] = {}
     titled: set[tuple[str, bool, frozenset[object]]] = set()
-    by_question: dict[tuple[str, Against], list[Finding]] = {}
+    by_question: dict[tuple[str, Against], list[NamedFinding]] = {}
     for finding in failing(material):
         key = finding.outcome.id, finding.rule.against or Against.CONTROL
         by_question.setdefault(key, []).append(finding)
@@ -272,7 +272,7 @@ _NAMED = 3
 
 
 def _scores(
-    material: Material, named: Sequence[Finding], worse: Sequence[str]
+    material: Material, named: Sequence[NamedFinding], worse: Sequence[str]
 ) -> dict[str, blocks.Words]:
     """Return who has other scores, and by how much: `scores are 2.1 lower for women`."""
     ways: dict[str, list[blocks.Inline]] = {}
@@ -361,7 +361,7 @@ def _plain(value: float, column: OutcomeColumn) -> str:
     return f"{value:g}" if column.unit == "score" else f"{100 * value:g}"
 
 
-def _row(material: Material, finding: Finding, *, several: bool, has_base: bool) -> blocks.Row:
+def _row(material: Material, finding: NamedFinding, *, several: bool, has_base: bool) -> blocks.Row:
     node, column, rule = finding.node, finding.column, finding.rule
     tone = Tone.STRONG if finding.is_failing else Tone.NORMAL
     person: blocks.Words = [
@@ -392,7 +392,7 @@ def _row(material: Material, finding: Finding, *, several: bool, has_base: bool)
     )
 
 
-def _at_baseline(material: Material, finding: Finding) -> float | None:
+def _at_baseline(material: Material, finding: NamedFinding) -> float | None:
     """Return the rate at the baseline of whoever differs now, where they fare worse since, too."""
     rule, node = finding.rule, finding.node
     since = (

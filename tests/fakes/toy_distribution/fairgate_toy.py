@@ -26,7 +26,6 @@ from fairgate.api import (
     Metric,
     Reading,
     Reason,
-    RowKind,
     Rows,
     SameAnswer,
     Stop,
@@ -37,6 +36,7 @@ from fairgate.api import (
     SystemKind,
     TestPlan,
     Unit,
+    UnitKind,
     pool_by_pool,
 )
 
@@ -184,7 +184,7 @@ PING = SuiteKind("ping", PingPolicy, lambda policy, setup, materials: PingSuite(
 REFUSED = Metric(
     id="toy/refused", title="pings that were refused", column="no",
     arms=(Rows(weight=1.0, select=DEMOGRAPHIC[0].select),), reference="none", dimensions=("parity",),
-    rows=RowKind(suite_kind="ping", dimensions=frozenset({"parity"})),
+    units=UnitKind(suite_kind="ping", dimensions=frozenset({"parity"})),
 )  # fmt: skip
 LONGER = Metric(
     id="toy/words", title="words beyond the other answers' median", column="toy-words",

@@ -13,7 +13,7 @@ from fairgate.metrics.catalogue import METRICS
 def test_metrics_of_one_column_are_about_the_same_and_need_the_same():
     traits: dict[tuple[str, str], set[tuple[object, ...]]] = {}
     for metric in METRICS:
-        by_column = traits.setdefault((metric.rows.suite_kind, metric.column), set())
+        by_column = traits.setdefault((metric.units.suite_kind, metric.column), set())
         by_column.add((metric.about, metric.needs.reference, metric.needs.lacking))
     assert {column: found for column, found in traits.items() if len(found) > 1} == {}
 
@@ -31,7 +31,7 @@ def test_a_metric_whose_column_a_plain_suite_lacks_says_what_the_suite_needs():
     absent = [
         metric
         for metric in METRICS
-        if metric.rows.suite_kind == suite.kind
+        if metric.units.suite_kind == suite.kind
         and metric.column not in (*suite.columns, *attribution.COLUMNS.values())
     ]
     said = {metric.id for metric in absent if metric.needs.lacking or metric.needs.relation}
