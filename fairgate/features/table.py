@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +77,9 @@ def table(file: str, **options: Any) -> int:
     limit = options["difference"]
     if limit is not None and not 0 <= limit < float("inf"):
         raise UsageError(f"--limit is {limit:g}; expected a number from 0 on")
+    cut_off = options["selected_from"]
+    if cut_off is not None and not isfinite(cut_off):
+        raise UsageError(f"--selected-from is {cut_off:g}; expected a score")
     runtime = runtime_of(options)
     folder = writable(options["out"] or runtime.cache / "runs" / _name(file), "--out")
     read, fingerprint = read_table(file, columns)

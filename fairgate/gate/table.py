@@ -35,6 +35,7 @@ from fairgate.suites.table.suite import (
     TablePolicy,
     TableSuite,
     kind_of_outcome,
+    unread,
 )
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.recorded import RecordedPolicy, RecordedSystem
@@ -81,7 +82,7 @@ def judged_table(
     `resources` open what reads answers in sentences; without them such a table is refused. Raises
     DataError where the table cannot be judged, BaselineError where the earlier one cannot.
     """
-    kind, scale = kind_of_outcome([row.outcome for row in table.rows], table.place)
+    kind, scale = kind_of_outcome(table)
     if kind is OutcomeKind.TEXT and resources is None:
         raise UsageError(
             f"{table.place}: the outcome is answers in sentences, which an embedder reads; judge "
@@ -133,6 +134,7 @@ def _judged(
     resources: Resources | None,
 ) -> FinishedRun:
     suites: dict[str, TableSuite] = {}
+    strange = unread(table, scale) if kind is OutcomeKind.SCORE else ""
     for value, rows in table.by().items():
         name = _name(value or gate.name, suites)
         _require_few(rows, table.place)
@@ -169,7 +171,7 @@ def _judged(
             policy_path=table.place,
         ),
         references=references,
-        notices=[*_unknown(suites), *table.notices],
+        notices=[*_unknown(suites), *filter(None, [strange]), *table.notices],
         day=gate.day,
     )
     recording = RecordedAnswers(table.place, executions)

@@ -153,7 +153,7 @@ class _Chosen:
     @classmethod
     def of(cls, names: Sequence[str], columns: OutcomeColumns, place: str) -> _Chosen:
         """Find the columns. Raises DataError for one that is not there, or not to be found."""
-        folded = {name.casefold(): name for name in reversed(names)}
+        folded = {name.strip().casefold(): name for name in reversed(names)}
         taken: set[str] = set()
 
         def found(role: str, wanted: str | None) -> str | None:

@@ -78,6 +78,8 @@ def read_rows(path: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
         return (Row(n, line, row) for n, (line, row) in enumerate(read_json_objects(path), 1))
     if suffix in _PARQUET:
         return _read_parquet(path, columns)
+    if Path(path).is_dir():
+        raise unreadable(path, IsADirectoryError())
     raise UsageError(
         f"{path}: unknown table format {suffix!r}; expected {', '.join(_ROWS)}, or a .json of rows"
     )
@@ -208,6 +210,7 @@ def _csv_records(path: str) -> Iterator[tuple[int, list[str]]]:
     before = 1 if directive else 0
     rest = lines if directive else chain([beginning] if beginning else [], lines)
     reader = csv.reader(rest, delimiter=delimiter, strict=True)
+    is_begun = False
     while True:
         first = before + reader.line_num + 1
         # The limit is one for the whole process: it is ours only while one record is read.
@@ -224,7 +227,8 @@ def _csv_records(path: str) -> Iterator[tuple[int, list[str]]]:
             csv.field_size_limit(previous)
         if fields is None:
             return
-        if len(fields) == 1 or any(field.strip() for field in fields):
+        if (is_begun and len(fields) == 1) or any(field.strip() for field in fields):
+            is_begun = True
             yield first, fields
 
 

@@ -443,6 +443,21 @@ BAD = {
     "book.xlsx": ("PK\x03\x04", "unknown table format"),
     "damaged.parquet": ("PAR1nothing", "damaged.parquet"),
     "gone.csv": (None, "no such file"),
+    "blank.csv": ("\n \n\n", "is empty"),
+    **{
+        f"{name}.csv": (
+            HEAD + "".join(f"s{n},gender,{who},{cell.format(n)}\n" for n in range(30) for who in "ab"),
+            f"{name}.csv:2: column 'score' holds",
+        )
+        for name, cell in {
+            "currency": "${}", "unit": "{} kg", "date": "2026-01-{:02d}", "thousands": '"{},123"',
+            "instant": "2026-01-01T10:{:02d}:00Z",
+        }.items()
+    },
+    "objects.jsonl": (
+        "".join(f'{{"source": "{n}", "who": "{who}", "score": {{"v": {n}}}}}\n' for n in range(30) for who in "ab"),
+        "objects.jsonl:1: column 'score' holds {'v': 0}; expected a number",
+    ),
 }  # fmt: skip
 
 
@@ -465,6 +480,8 @@ def test_a_bad_table_is_one_clear_error_and_writes_nothing(table, tmp_path, name
     (["--source", "who"], "column 'source' holds 'a0'; no column says who is named"),
     (["--source", "who", "--who", "who"], "column 'who' is named twice"),
     (["--limit", "-1"], "expected a number from 0 on"),
+    (["--selected-from", "inf"], "expected a score"),
+    (["--baseline", "."], "is a folder"),
     (["--baseline", "gone.csv"], "no such file"),
 ])  # fmt: skip
 def test_a_wrong_option_is_one_clear_error_and_writes_nothing(table, tmp_path, options, told):
@@ -506,6 +523,25 @@ def test_a_run_of_a_table_is_judged_again_as_a_table(table, tmp_path, capsys):
     assert "judge the table again with `fairgate table`" in " ".join(
         capsys.readouterr().err.split()
     )
+
+
+def test_a_cell_that_is_no_number_is_told_with_its_place(table, tmp_path):
+    rows = scored(sources=12)
+    rows[7]["score"], rows[9]["score"] = "n/a", ""
+    code, said = table(write(tmp_path / "scores.csv", rows))
+    assert code == 0
+    assert "2 outcomes are no number and count as unreadable, first 'n/a' at" in said
+    assert "scores.csv:9" in said
+
+
+def test_headings_may_have_spaces_and_cells_per_cent(table, tmp_path):
+    rows = [
+        {f" {name} ": f"{value} %" if name == "score" else value for name, value in row.items()}
+        for row in scored(effect=3)
+    ]
+    code, said = table(write(tmp_path / "scores.csv", rows))
+    assert code == 1
+    assert "lower for women" in said
 
 
 def test_scores_that_name_their_scale_are_numbers(table, tmp_path):

@@ -106,9 +106,13 @@ def read_score(text: str, scale: Scale = ANY, marker: str = "") -> float | None:
 
 
 def scale_of(texts: Iterable[str]) -> Scale:
-    """Return the scale that texts name alike (`7/10`, `8/10`: up to 10), else none."""
+    """Return the scale that texts name alike (`7/10`, `8/10`: up to 10; `70 %`), else none."""
     matches = (_NUMBER.fullmatch(text.strip(_AROUND)) for text in texts if len(text) <= _LONGEST)
-    ends = {_value(match["most"]) for match in matches if match and match["most"]}
+    ends = {
+        100.0 if match["points"] == "%" else _value(match["most"])
+        for match in matches
+        if match and (match["most"] or match["points"] == "%")
+    }
     return Scale(high=ends.pop()) if len(ends) == 1 else ANY
 
 

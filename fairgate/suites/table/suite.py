@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import islice
 from statistics import fmean
 from typing import Literal, Self
 
@@ -24,7 +25,7 @@ from fairgate.domain.executions import Execution
 from fairgate.domain.ports import Executed
 from fairgate.domain.schema import Access, SuiteModel
 from fairgate.domain.units import Arm, Claim, Reading, Reason, Unit
-from fairgate.io.outcome_rows import OutcomeRow, cell_text
+from fairgate.io.outcome_rows import OutcomeRow, OutcomeTable, cell_text
 from fairgate.io.tables import capped, list_in_cell
 from fairgate.metrics.columns import AssessedSuite, Column, Pool, PoolAnswer, VectorsOf
 from fairgate.metrics.parity import CONTROLLED, OVERLAP, SCORES, UNREADABLE
@@ -40,6 +41,7 @@ _PLAIN = re.compile(r"[^#@\x00-\x1f]{1,100}")
 """Sources that can be named in keys as they stand."""
 _LONGEST_LABEL, _MOST_LABELS = 60, 24
 _HALF = 0.5
+_DIGIT, _WORD = re.compile(r"\d"), re.compile(r"[^\W\d_]{2,}")
 
 
 class OutcomeKind(StrEnum):
@@ -71,14 +73,14 @@ class TablePolicy(SuiteModel):
         return ()
 
 
-def kind_of_outcome(cells: Sequence[object], place: str) -> tuple[OutcomeKind, Scale]:
+def kind_of_outcome(table: OutcomeTable) -> tuple[OutcomeKind, Scale]:
     """Return how cells are read: as numbers where half of those that are filled are numbers.
 
-    With the scale of scores, where cells name one.
-
-    Raises DataError where all are empty, or all the same.
+    With the scale of scores, where cells name one. Raises DataError where all are empty, all the
+    same, or half of them are no label and no sentence either: amounts with a unit, dates, objects.
     """
-    texts = [text for cell in cells if (text := cell_text(cell).strip())]
+    place = table.place
+    texts = [text for row in table.rows if (text := cell_text(row.outcome).strip())]
     if not texts:
         raise DataError(f"{place}: every outcome is empty; expected numbers or labels")
     counts = Counter(texts)
@@ -97,7 +99,33 @@ def kind_of_outcome(cells: Sequence[object], place: str) -> tuple[OutcomeKind, S
     labels = {text.casefold() for text in counts}
     if len(labels) <= _MOST_LABELS and max(map(len, labels)) <= _LONGEST_LABEL:
         return OutcomeKind.LABEL, ANY
+    strange = [row for row in table.rows if _is_strange(cell_text(row.outcome))]
+    if len(strange) >= _HALF * len(texts):
+        raise DataError(
+            f"{strange[0].place}: column {capped(table.outcome)} holds "
+            f"{capped(strange[0].outcome)}; expected a number (7, 7.5, 7/10; without a unit, and "
+            "without a comma that may part thousands), one of few labels, a sentence, or a list of "
+            "documents. Of an object name the part by its path: `$.score.value`"
+        )
     return OutcomeKind.TEXT, ANY
+
+
+def _is_strange(text: str) -> bool:
+    """Return whether a text has digits and one word at most: `$61.20`, `61 kg`, `{"score": 61}`."""
+    return bool(_DIGIT.search(text)) and len([*islice(_WORD.finditer(text), 2)]) < 2
+
+
+def unread(table: OutcomeTable, scale: Scale) -> str:
+    """Say how many cells of scores are no number, with the first; empty where all are."""
+    cells = {row.place: cell_text(row.outcome) for row in table.rows}
+    strange = [place for place, text in cells.items() if read_score(text, scale) is None]
+    if not strange:
+        return ""
+    many = "1 outcome is" if len(strange) == 1 else f"{len(strange):,} outcomes are"
+    return (
+        f"{many} no number and {'counts' if len(strange) == 1 else 'count'} as unreadable, first "
+        f"{capped(cells[strange[0]])} at {strange[0]}"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
