@@ -227,7 +227,6 @@ class Case(NamedTuple):
     retriever: str | None = SYSTEM_RETRIEVER
     """Which of the system's retrievers answers; None asks the generator without documents."""
     top_k: int = 0
-    wave: int = 1
     repeat: int = 0
     documents_of: str | None = None
     """Key of the case whose documents are shown instead of its own (attribution)."""
@@ -262,6 +261,11 @@ class Case(NamedTuple):
     def varied(self) -> str:
         """Return the text in which source and follow-up differ: a document's, or what is said."""
         return self.conversation if self.changed is None else self.changed.text
+
+    @property
+    def wave(self) -> int:
+        """Return 1 where the plan alone says what is asked, 2 where earlier answers do."""
+        return 2 if self.waits or self.is_crossing or self.of_reference else 1
 
     @property
     def waits(self) -> bool:
@@ -347,7 +351,7 @@ def of_system(case: Case) -> Case:
     """Case under the key that it has where the system is asked; others than a reference's as is."""
     if not case.of_reference:
         return case
-    return case._replace(key=system_key(case.key), wave=1, of_reference=False)
+    return case._replace(key=system_key(case.key), of_reference=False)
 
 
 def judge_key(key: str, number: int) -> str:

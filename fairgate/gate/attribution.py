@@ -34,7 +34,7 @@ FEWEST_PAIRS = 8
 """Pairs that are crossed even where they cost more questions than their suite asks."""
 _PRICE = 4
 """Questions of a pair whose answers are sampled; a greedy system knows two of them."""
-_DECIMALS, _WAVE = 6, 2
+_DECIMALS = 6
 _Kind = tuple[str, bool, bool]
 """Suite, and a stratum of it."""
 _METRICS = {"retrieval": RETRIEVAL, "generator": GENERATOR, "interaction": INTERACTION}
@@ -159,15 +159,11 @@ def most_questions(units: Sequence[Unit], *, is_greedy: bool, pairs: int | None 
 
 
 def _again(case: Case, number: int) -> Case:
-    return case._replace(
-        key=repeat_key(case.key, number), wave=_WAVE, repeat=number - 1, is_crossing=True
-    )
+    return case._replace(key=repeat_key(case.key, number), repeat=number - 1, is_crossing=True)
 
 
 def _crossed(case: Case, other: str) -> Case:
-    return case._replace(
-        key=crossed_key(case.key, other), wave=_WAVE, documents_of=other, is_crossing=True
-    )
+    return case._replace(key=crossed_key(case.key, other), documents_of=other, is_crossing=True)
 
 
 def _drawn(

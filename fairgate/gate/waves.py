@@ -21,7 +21,6 @@ from fairgate.suites.suite import Suite
 
 MOST_EMBEDDED = 8_000
 """Characters of a response that are embedded: a system may write without end."""
-_WAVE = 2
 ReadingsOf = Mapping[str, Readings]
 """Suite to its readings."""
 
@@ -94,7 +93,7 @@ def reference_cases(plan: TestPlan, suites: Mapping[str, Suite]) -> Iterator[Cas
     """
     for case in plan.cases:
         if suites[case.suite].setup.has_reference and not case.waits:
-            yield case._replace(key=reference_key(case.key), wave=_WAVE, of_reference=True)
+            yield case._replace(key=reference_key(case.key), of_reference=True)
 
 
 def embedded_responses(answers: Answers) -> Iterator[Case]:

@@ -175,7 +175,7 @@ def test_the_hash_of_questions_is_of_what_is_asked_alone():
     assert {questions_hash([case]) for case in OTHERS.values()} & {questions_hash([CASE])} == set()
     more = CASE._replace(key="t")
     assert questions_hash([CASE, more]) == questions_hash([more, CASE])
-    other = CASE._replace(suite="y", labels=(), oracle="z", wave=2, top_k=3, cluster="u")
+    other = CASE._replace(suite="y", labels=(), oracle="z", top_k=3, cluster="u")
     assert questions_hash([other]) == questions_hash([CASE])
 
 

@@ -213,7 +213,6 @@ def _cases(
             retriever=suite.setup.retriever,
             top_k=suite.setup.top_k,
             repeat=number - 1,
-            wave=1 if embeds is None else 2,
             embeds=embeds,
             is_answered=suite.policy.retrieve_only is None,
             forms=suite.forms if relation.reads_task else (),
@@ -256,7 +255,6 @@ def _judged(
                 cluster=cluster,
                 retriever=None,
                 repeat=number - 1,
-                wave=2,
                 judge=judge,
                 judged=tuple(repeat_key(member, number) for member in pair),
             )
