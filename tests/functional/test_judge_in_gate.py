@@ -301,14 +301,6 @@ def test_a_record_that_does_not_suffice_is_no_record(proven, judge, edit, why):
     assert why in told(said)
 
 
-def with_generator(proven, **changes):
-    policy = json.loads((proven.root / "p.yaml").read_text())
-    (generator,) = policy["judge"]["generators"]
-    for name, value in changes.items():
-        generator[name] = {**generator[name], **value} if isinstance(value, dict) else value
-    (proven.root / "p.yaml").write_text(json.dumps(policy))
-
-
 def saying(called):
     return lambda prompt: verdict(shown(prompt)[1], called)
 
