@@ -115,19 +115,26 @@ def judgements(answers: Answers) -> Iterator[Case]:
     for case in answers.plan.cases:
         if case.judge is None:
             continue
-        responses = [answers.response_of(case.suite, key, whole=True) for key in case.judged]
-        if all(responses):
-            cases = [answers.readings[case.suite].case(key) for key in case.judged]
-            prompts = [
-                "" if case_judged is None else case_judged.conversation for case_judged in cases
-            ]
-            alone = len(prompts) == 1
-            texts = JudgedTexts(
-                source_prompt=None if alone else prompts[0],
-                follow_up_prompt=prompts[-1],
-                source_response=None if alone else responses[0],
-                follow_up_response=responses[-1],
-            )
-            # What is not shown could be the biased part: such a pair has no verdict.
-            if not texts.is_cut:
-                yield case._replace(query=texts.question())
+        texts = judged_texts(case, answers)
+        if texts is not None:
+            yield case._replace(query=texts.question())
+
+
+def judged_texts(case: Case, answers: Answers) -> JudgedTexts | None:
+    """Return what a judge's case is about; None where nothing is asked.
+
+    What is not shown could be the biased part: a pair of which something is cut has no verdict.
+    """
+    responses = [answers.response_of(case.suite, key, whole=True) for key in case.judged]
+    if not all(responses):
+        return None
+    cases = [answers.readings[case.suite].case(key) for key in case.judged]
+    prompts = ["" if case_judged is None else case_judged.conversation for case_judged in cases]
+    alone = len(prompts) == 1
+    texts = JudgedTexts(
+        source_prompt=None if alone else prompts[0],
+        follow_up_prompt=prompts[-1],
+        source_response=None if alone else responses[0],
+        follow_up_response=responses[-1],
+    )
+    return None if texts.is_cut else texts
