@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from fairgate.domain.executions import Decoding, Execution, Stop
 from fairgate.onnx.prompts import PromptTokenizer
-from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.label import label_place
+from fairgate.relations.oracles.statements import is_complete
 from fairgate.relations.oracles.text import (
     THINKING_TAGS,
     Pairs,

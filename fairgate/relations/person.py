@@ -33,8 +33,8 @@ from fairgate.relations.frames import (
     realise,
 )
 from fairgate.relations.linter import edit_faults
-from fairgate.relations.oracles.label import oracle_of
 from fairgate.relations.oracles.oracle import Oracle
+from fairgate.relations.oracles.tone import oracle_of
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
     CounterExample,

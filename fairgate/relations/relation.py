@@ -18,8 +18,8 @@ from fairgate.relations.oracles.judge import (
     PromptKind,
     kind_of_prompt,
 )
-from fairgate.relations.oracles.label import oracle_of
 from fairgate.relations.oracles.oracle import Oracle, majority
+from fairgate.relations.oracles.tone import oracle_of
 from fairgate.relations.perturbation_sets import PerturbationSet
 
 RESPONSE = "{response}"

@@ -92,7 +92,10 @@ DECIDING = _phrasings("answer_phrasings_deciding.jsonl")
 UNSEEN = _phrasings("answer_phrasings_unseen.jsonl")
 """Worded and labelled before the three rules were written: 3 of 358 were read wrongly at first, and
 6 of the 298 that say something were not read."""
-ALL = {"phrasings": PHRASINGS, "deciding": DECIDING, "unseen": UNSEEN}
+FRESH = _phrasings("answer_phrasings_fresh.jsonl")
+"""Two sets by one hand. Of 351, worded before it had seen any rule, 8 were read wrongly by the rules
+of then; of the 154 others, worded once the rules were changed for those, 2 at first reading."""
+ALL = {"phrasings": PHRASINGS, "deciding": DECIDING, "unseen": UNSEEN, "fresh": FRESH}
 
 
 @dataclass(frozen=True)

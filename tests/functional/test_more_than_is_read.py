@@ -6,10 +6,9 @@ from fakes.judges import biased_texts, verdict
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution, Stop
 from fairgate.gate.waves import MOST_EMBEDDED, Answers, embedded_responses
-from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.judge import read_judgement
 from fairgate.relations.oracles.label import said_by, why_unreadable
-from fairgate.relations.oracles.statements import MOST_READ
+from fairgate.relations.oracles.statements import MOST_READ, is_complete
 
 POLICY = """\
 version: 1

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from fairgate.domain.cases import Task
 from fairgate.domain.executions import Stop
 from fairgate.policy.definition_files import unknown_wordings
-from fairgate.relations.oracles.choice import choice_stop, is_complete, read_choice
+from fairgate.relations.oracles.choice import choice_stop, read_choice
 from fairgate.relations.oracles.label import first_label, read_label, stop_of
+from fairgate.relations.oracles.statements import is_complete
 
 SENTIMENT = ("positive", "negative", "neutral", "mixed")
 TOXICITY = ("toxic", "non-toxic", "non toxic", "nontoxic", "not toxic")

@@ -27,7 +27,8 @@ from fairgate.io.named_files import embedded_path
 from fairgate.io.tables import Row, capped, checked_text, file_sha256, read_rows
 from fairgate.policy.definition_files import load_task
 from fairgate.relations.catalogue import RELATIONS, relations_named
-from fairgate.relations.oracles.label import LABEL_RULE, TONE_RULE
+from fairgate.relations.oracles.label import LABEL_RULE
+from fairgate.relations.oracles.tone import TONE_RULE
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.stats.interval import Interval, wilson
 from fairgate.systems.classifiers import open_classifier

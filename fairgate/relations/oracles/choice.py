@@ -18,7 +18,6 @@ from fairgate.domain.cases import Case, Item
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
-from fairgate.relations.oracles.actions import first_value
 from fairgate.relations.oracles.label import (
     FIRST_NAMED_RULE,
     LABEL_RULE,
@@ -27,10 +26,9 @@ from fairgate.relations.oracles.label import (
 )
 from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.reading import pattern_of
-from fairgate.relations.oracles.statements import is_settled
 from fairgate.relations.oracles.text import Pairs, folded
 
-CHOICE_RULE = "choice/5"
+CHOICE_RULE = "choice/6"
 """Identifies how item answers are cut and read; `rescore` refuses another one."""
 
 _LETTERS = "abc"
@@ -56,17 +54,20 @@ def read_choice(
     """Return the index of the option that `answer` names; None where it names none.
 
     `options` are an item's as they were shown; at `unknown` stands the one that wordings of
-    "unknown" mean. `letters=False` is for answers whose order of options is not known: a bare
-    letter is ignored then, and one before a text. With a `marker`, reading begins behind it.
+    "unknown" mean. `letters=False` is for answers whose order of options is not known: a
+    letter says nothing then. With a `marker`, reading begins behind it.
     """
-    stop = choice_stop(options, unknown_wordings, marker, unknown=unknown)
-    said = said_by(answer, stop, letters=letters).said
-    return None if said is None or said.value >= len(options) else said.value
+    stop = choice_stop(tuple(options), tuple(unknown_wordings), marker, unknown=unknown)
+    said = said_by(answer, stop).said
+    if said is None or said.value >= len(options) or (said.is_letter and not letters):
+        return None
+    return said.value
 
 
+@lru_cache(maxsize=4096)
 def choice_stop(
-    options: Sequence[str],
-    unknown_wordings: Sequence[str],
+    options: tuple[str, ...],
+    unknown_wordings: tuple[str, ...],
     marker: str = "",
     *,
     unknown: int | None = None,
@@ -76,17 +77,6 @@ def choice_stop(
 
     `unknown`: the option that wordings of "unknown" mean; None: the one that is such a wording.
     """
-    return _stop(tuple(options), tuple(unknown_wordings), marker, unknown, thinking)
-
-
-@lru_cache(maxsize=4096)
-def _stop(
-    options: tuple[str, ...],
-    unknown_wordings: tuple[str, ...],
-    marker: str,
-    unknown: int | None,
-    thinking: Pairs,
-) -> Stop:
     if unknown is None:
         unknown = next(iter(find_unknown(options, unknown_wordings)), -1)
     forms = _forms(options, unknown_wordings)
@@ -141,7 +131,7 @@ class ChoiceOracle(Oracle):
         """
         item = self.items[case.key]
         recorded = _shown("item", item.options, case, execution)
-        # Without recorded options the item's own order is what was shown, unless it was shuffled.
+        # Without recorded options the item's own order was shown, unless it was shuffled.
         order = recorded if recorded is not None else [0, 1, 2]
         position = read_choice(
             execution.response or "",
@@ -159,17 +149,13 @@ class ChoiceOracle(Oracle):
     def why(self, execution: Execution, case: Case) -> str:
         """Say which words keep an answer from being read."""
         item = self.items[case.key]
-        recorded = _shown("item", item.options, case, execution)
-        options = tuple(execution.options) or item.options
-        unknown = (
-            options.index(item.options[item.unknown])
-            if recorded is None
-            else (recorded.index(item.unknown))
-        )
+        order = _shown("item", item.options, case, execution) or [0, 1, 2]
+        options = tuple(item.options[index] for index in order)
+        unknown = order.index(item.unknown)
         stop = choice_stop(options, self.unknown_wordings, self.marker, unknown=unknown)
-        return why_unreadable(
-            execution.response or "", stop, letters=recorded is not None or not self.shuffled
-        )
+        if said_by(execution.response or "", stop).said is not None:
+            return "it names a letter, and the order of its options is not known"
+        return why_unreadable(execution.response or "", stop)
 
 
 def _shown(what: str, options: Sequence[str], case: Case, execution: Execution) -> list[int] | None:
@@ -214,10 +200,3 @@ class OptionOracle(Oracle):
         """Say which words keep an answer from being read."""
         options = tuple(execution.options) or case.options
         return why_unreadable(execution.response or "", choice_stop(options, ()))
-
-
-def is_complete(text: str, stop: Stop) -> bool:
-    """Return whether nothing that could be appended to `text` would change how it is read."""
-    if not stop.phrases:
-        return first_value(text) is not None
-    return is_settled(text, stop)

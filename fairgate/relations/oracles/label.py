@@ -1,4 +1,4 @@
-"""What reads a task's answers: the label that they say, or the tone of an answer in free words.
+"""Which label of a task an answer says.
 
 The rules are written down in docs/reference/reading-answers.md. Source: P1 section 4.3 (Set
 Equivalence MRT), which reads the first label that is named.
@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from fairgate.domain.cases import Case, Classified, Classifier, Task
+from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.units import Reading
-from fairgate.relations.oracles.actions import ActionsOracle
-from fairgate.relations.oracles.judge import OpenAnswerOracle
 from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.reading import (
     forms_of,
@@ -23,18 +21,14 @@ from fairgate.relations.oracles.reading import (
     pattern_of,
     raw_place,
     readable_part,
-    words_read,
 )
-from fairgate.relations.oracles.score import score_oracle
 from fairgate.relations.oracles.statements import MOST_READ, Statement, statement
-from fairgate.relations.oracles.text import spoken, spoken_spans, unknown_control
+from fairgate.relations.oracles.text import spoken_spans, unknown_control
 
-LABEL_RULE = "label/5"
+LABEL_RULE = "label/6"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
 FIRST_NAMED_RULE = "first-named/1"
 """The same for the rule of the studies: the first label that is named, whatever is said of it."""
-TONE_RULE = "tone/2"
-"""Identifies how the tone of an answer is read; the classifier's fingerprint stands behind it."""
 
 _NOTHING: Mapping[str, str] = {}
 _MOST_REASONS, _MOST_KNOWN = 3, 4096
@@ -82,12 +76,12 @@ def _label(text: str, stop: Stop, shown: str) -> str | None:
     return None if said is None else stop.phrases[said.number]
 
 
-def said_by(text: str, stop: Stop, *, letters: bool = True) -> Statement:
+def said_by(text: str, stop: Stop) -> Statement:
     """Decide what a whole answer says."""
-    return statement(readable_part(text, stop.marker, stop.thinking), stop, letters=letters)
+    return statement(readable_part(text, stop.marker, stop.thinking), stop)
 
 
-def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
+def why_unreadable(text: str, stop: Stop) -> str:
     """Say why no label or option is read in an answer, and which of its words did it."""
     if not text.strip():
         return "it is empty"
@@ -102,20 +96,14 @@ def why_unreadable(text: str, stop: Stop, *, letters: bool = True) -> str:
         return f"it is longer than the {MOST_READ:,} characters that are read"
     forms = forms_of(stop.phrases)
     own = own_part(plain, forms, stop.shown)
-    named = statement(plain, stop, letters=letters).named
-    several = dict.fromkeys(repr(own[one.start : one.end]) for one in named if not one.why)
-    if len(several) > 1:
-        return (
-            f"it names {' and '.join(list(several)[:_MOST_REASONS])}, and says none of them alone"
-        )
-    if named:
-        reasons = (f"{own[one.start : one.end]!r} is {one.why}" for one in named if one.why)
-        return "; ".join(list(dict.fromkeys(reasons))[:_MOST_REASONS])
-    bare = dict.fromkeys(
-        match[0] for match in pattern_of(forms, choice=stop.choice).finditer(plain)
+    reasons = dict.fromkeys(
+        f"{own[one.start : one.end]!r} is {one.why or 'named, and nothing says it alone'}"
+        for one in statement(plain, stop).named
     )
-    if bare:
-        return f"it only quotes or repeats {', '.join(map(repr, list(bare)[:_MOST_REASONS]))}"
+    if reasons:
+        return "; ".join(list(reasons)[:_MOST_REASONS])
+    if quoted := pattern_of(forms, choice=stop.choice).search(plain):
+        return f"it only quotes or repeats {quoted[0]!r}"
     return "it names no option" if stop.choice else "it names no label"
 
 
@@ -152,9 +140,7 @@ class LabelOracle(Oracle):
     def read(self, execution: Execution, case: Case) -> Reading:
         """Return the label's group; unreadable where the answer says none."""
         text = execution.response or ""
-        shown = case.text
-        if not may_repeat(words_read(text, self.task.marker), shown):
-            shown = ""
+        shown = case.text if may_repeat(text) else ""
         known = self._known.get((text, shown))
         if known is None:
             label = read_label(text, self.task, shown)
@@ -168,73 +154,3 @@ class LabelOracle(Oracle):
         """Say which words keep an answer from being read."""
         stop = self.stop().showing(case.text)
         return why_unreadable(execution.response or "", stop)
-
-
-@dataclass(frozen=True, slots=True)
-class ToneOracle(Oracle):
-    """Reads the tone of an answer and, where a classifier for it is given, its sentiment too.
-
-    The whole answer is read, or none of it: tone has no word at which it is certain, so nothing
-    stops early, and an answer that the classifier would cut is unreadable. What
-    a model thinks before it answers is left out, as for labels. A thin margin between the two best
-    tones makes the answer unstable (`unstable_margin`), because another machine could turn it.
-    Source: GenFair (P3) section V-B3, tone analysis.
-    """
-
-    tone: Classifier
-    sentiment: Classifier | None = None
-    is_beside: bool = False
-    """Whether sentences of answers are read, all of them; the tone of the beginning is an aside."""
-
-    @property
-    def id(self) -> str:
-        """Return the rule with what classifies: another classifier is another oracle."""
-        used = [classifier.fingerprint for classifier in self._classifiers]
-        return f"{TONE_RULE}({'; '.join(used)})"
-
-    def prepare(self, responses: Sequence[str]) -> None:
-        """Classify all answers that will be read together; classifiers remember."""
-        texts = [text for text in dict.fromkeys(map(spoken, responses)) if text]
-        for classifier in self._classifiers:
-            classifier.classify(texts)
-
-    def read(self, execution: Execution, case: Case) -> Reading:
-        """Return the tone, or tone and sentiment; unreadable where no word was said."""
-        del case
-        text = spoken(execution.response or "")
-        if not text or self._cuts(text):
-            return reading(None, margin=execution.margin)
-        tones: list[Classified] = [
-            classifier.classify([text])[0] for classifier in self._classifiers
-        ]
-        value = ", ".join(tone.label for tone in tones)
-        return Reading(value=value, margin=min(tone.margin for tone in tones), shown=value)
-
-    def why(self, execution: Execution, case: Case) -> str:
-        """Say that no word was said, or more than the classifier reads."""
-        if self._cuts(spoken(execution.response or "")):
-            return "it is longer than what the classifier reads, and its end may have another tone"
-        return Oracle.why(self, execution, case)
-
-    def _cuts(self, text: str) -> bool:
-        return not self.is_beside and any(one.cuts(text) for one in self._classifiers)
-
-    @property
-    def _classifiers(self) -> tuple[Classifier, ...]:
-        return (self.tone,) if self.sentiment is None else (self.tone, self.sentiment)
-
-
-def oracle_of(task: Task, *, with_sentiment: bool = False) -> Oracle:
-    """Return the oracle for a task: labels, calls, or the tone where it has a classifier.
-
-    `with_sentiment` adds the sentiment of free answers; a label has none beside itself.
-    """
-    if task.is_judged:
-        return OpenAnswerOracle()
-    if task.score is not None:
-        return score_oracle(task.score)
-    if task.actions is not None:
-        return ActionsOracle(task.actions, task.is_hidden)
-    if task.tone is None:
-        return LabelOracle(task)
-    return ToneOracle(task.tone, task.sentiment if with_sentiment else None)

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from itertools import groupby
+from itertools import chain, groupby, islice
 
 from fairgate.relations.oracles.text import Pairs, fold, folded, spoken_spans
 from fairgate.relations.oracles.words import WORD, words
@@ -28,7 +28,6 @@ _QUOTED = re.compile(
     + r"|(?<![^\W_])'(?=[^\s\d])(?:[^'\n]|'(?=[^\W_])){1,400}'(?![^\W_])|(?:^|(?<=\n))>[^\n]*"
 )
 """A quotation in one line, or a line that Markdown quotes; apostrophes within words close none."""
-_INNER = re.compile(r'["“„«](.*)["”»]', re.DOTALL)
 
 
 def readable_part(text: str, marker: str = "", own: Pairs = ()) -> str:
@@ -112,17 +111,16 @@ def _borders(form: str, *, choice: bool) -> tuple[str, str]:
 def own_part(plain: str, forms: tuple[str, ...] = (), shown: str = "") -> str:
     """Blank out of folded text what an answer does not say itself; the length stays.
 
-    That is what stands in code fences and quotation marks, and what repeats the text that was
-    `shown`: all of it, or five of its words in a row. A quotation that holds a label or a denial
-    alone is the answer's own, and so is everything in an answer that has no other word.
+    That is what stands in code fences and quotation marks, and five words in a row of the text that
+    was `shown`. A quotation that holds a label or a denial alone is the answer's own, and so is
+    everything in an answer that has no other word.
     """
-    said = _blank(plain, repeated(plain, shown))
+    said = _blank(plain, _repeated(plain, shown))
     spans = [match.span() for match in _FENCE.finditer(said)]
     pattern = pattern_of(forms)
     for match in _QUOTED.finditer(_blank(said, spans)):
         others = [word for word in WORD.findall(pattern.sub(" ", match[0])) if not word.isdigit()]
-        is_own = all(len(word) == 1 or next(words("denied").found(word), None) for word in others)
-        if not is_own or (shown and " ".join(WORD.findall(match[0])) == _shown(shown)[0]):
+        if not all(len(word) == 1 or next(words("denied").found(word), None) for word in others):
             spans.append(match.span())
     left = _blank(said, spans)
     return left if any(map(str.isalnum, left)) else said
@@ -135,54 +133,25 @@ def _blank(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join(characters) or text
 
 
-def may_repeat(answer: Sequence[str], shown: str) -> bool:
-    """Tell whether the words of an answer may repeat the text that was shown, or quote all of it.
-
-    It has as many of its words as the least repetition, in any order. Else what was shown does not
-    change how the answer is read.
-    """
-    plain = fold(shown)
-    own = set(WORD.findall(plain))
-    least = min(_IN_A_ROW, len(WORD.findall(plain, *_inner(plain))))
-    return sum(word in own for word in answer) >= least
+def may_repeat(answer: str) -> bool:
+    """Tell whether an answer has as many words as count as a repetition of what was shown."""
+    return len(list(islice(WORD.finditer(answer), _IN_A_ROW))) == _IN_A_ROW
 
 
-@lru_cache(maxsize=4096)
-def words_read(text: str, marker: str = "") -> tuple[str, ...]:
-    """Return the words of the part of an answer that is read."""
-    return tuple(WORD.findall(readable_part(text, marker)))
-
-
-def repeated(plain: str, shown: str) -> list[tuple[int, int]]:
+def _repeated(plain: str, shown: str) -> list[tuple[int, int]]:
     """List where a folded answer repeats the text that was shown."""
-    if not shown:
-        return []
-    _, rows, least = _shown(shown)
-    places = list(WORD.finditer(plain))
+    places = list(WORD.finditer(plain)) if shown else []
+    rows = zip(*(places[at:] for at in range(_IN_A_ROW)), strict=False)
     return [
-        (places[at].start(), places[at + size - 1].end())
-        for size in {least, _IN_A_ROW}
-        for at in range(len(places) - size + 1)
-        if " ".join(place[0] for place in places[at : at + size]) in rows
+        (row[0].start(), row[-1].end())
+        for row in rows
+        if tuple(place[0] for place in row) in _rows(shown)
     ]
 
 
 @lru_cache(maxsize=1024)
-def _shown(shown: str) -> tuple[str, frozenset[str], int]:
-    """Return the words of a text or of what it quotes, all rows of words, their least length."""
-    plain = fold(shown)
-    begin, end = _inner(plain)
-    parts = [WORD.findall(part) for part in (plain[begin:end], plain[:begin], plain[end:])]
-    size = min(_IN_A_ROW, max(2, len(parts[0])))
-    rows = {
-        " ".join(part[at : at + length])
-        for part, length in zip(parts, (size, _IN_A_ROW, _IN_A_ROW), strict=True)
-        for at in range(len(part) - length + 1)
-    }
-    return " ".join(parts[0]), frozenset(rows), size
-
-
-def _inner(plain: str) -> tuple[int, int]:
-    """Return where what a folded text quotes begins and ends; all of it where it quotes nothing."""
-    inner = _INNER.search(plain)
-    return (0, len(plain)) if inner is None else inner.span(1)
+def _rows(shown: str) -> frozenset[tuple[str, ...]]:
+    """Return all rows of so many words of a text, and of what it quotes."""
+    parts = map(WORD.findall, re.split(r'["“”„«»]', fold(shown)))
+    rows = (zip(*(part[at:] for at in range(_IN_A_ROW)), strict=False) for part in parts)
+    return frozenset(chain.from_iterable(rows))

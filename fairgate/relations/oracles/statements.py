@@ -8,71 +8,50 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache, lru_cache
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import chain, islice
 from typing import NamedTuple
 
 from fairgate.domain.executions import Stop
-from fairgate.relations.oracles.reading import (
-    CJK,
-    forms_of,
-    own_part,
-    pattern_of,
-    readable_part,
-    repeated,
-)
-from fairgate.relations.oracles.text import folded, is_mark, without_unfinished_tag
-from fairgate.relations.oracles.words import WORD, words
+from fairgate.relations.oracles.actions import first_value
+from fairgate.relations.oracles.reading import CJK, forms_of, own_part, pattern_of, readable_part
+from fairgate.relations.oracles.text import is_mark, without_unfinished_tag
+from fairgate.relations.oracles.words import WORD, Words, words
 
-MOST_READ, _MOST_NAMED, _REACH, _NEAR, _LIST = 100_000, 200, 300, 9, 40
-"""Characters of an answer, and labels in it, that are read; characters before a label that may deny
-it, between a letter and its option's text, and between labels of one list."""
+MOST_READ, _MOST_NAMED, _REACH = 100_000, 200, 300
+"""Characters of an answer, labels in it, and characters before a label that are read."""
 _LEAST_LEFT, _MOST_CUT = 4, 3
 """Letters that are left of a label that was cut, and letters that are missing at its front."""
-_MOST_HEAD = 2
-"""Words before a colon that belong to the clause behind it: "not:", "first impression:"."""
+_LEAST_HEAD = 3
+"""Words before a colon that are a clause of their own: no "not:", no "first impression:"."""
 _SENTENCE_END = re.compile(
     r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\u3002\uff01\uff1f])|"
-    r"(?<=\n)(?<![:=]\n)(?<![:=][*_]\n)(?<!:\*\*\n)|(?<=[.!?])(?<!\b[^\W\d_][.!?])(?<!\.[.!?])"
-    r"(?:(?<=[!?])(?<![!?][!?])[!?]*|(?<=\.)(?<!\n\d\.)(?<!\A\d\.)(?!\.))(?=[\"'”’»)\]*_}]*\s))"
+    r"(?<=\n)(?<![:=]\n)(?<![:=][*_]\n)(?<!:\*\*\n)|"
+    r"(?<=[.!?])(?<!\b[^\W\d_][.!?])(?<!\.[.!?])(?<!\n\d\.)(?<!\A\d\.)(?=[\"'”’»)\]*_}!?]*\s))"
 )
 """It begins with one character of a set, for which the search looks quickly."""
-_CLAUSE_END = re.compile(r"[;:(|→\u2014\u2015\n\u3001]|\s-+\s|(?<!\.)\.\s")
-_DECORATION = re.compile(r"[\s\"'*_)\]}>”’»」』]*")
-_BEHIND_LETTER = re.compile(r"[\s\"'*_)\]}>:=\u2013-]*")
+_CLAUSE_END = re.compile(r"[;(|→\u2014\u2015\n\u3001]|\s-+\s|(?<!\.)\.\s")
 _BEGINNING = re.compile(r"(?:[\s>#*•+=\"'“(\[<_\-→~]|\d+[.)]\s)*")
-_ANNOUNCED = re.compile(r"[:=→][\s\"'*_(\[<{“「]*$")
+_DECORATION = re.compile(r"[\s\"'*_)\]}>”’»」』]*")
+_BEHIND = re.compile(r"[\s\"'*_)\]}>”’»」』:=|\u2013-]*")
+_ANNOUNCED = re.compile(r"[:=→>][\s\"'*_(\[<{“「]*$|[{,]\s*\"$")
+"""A colon, or the beginning of a key in JSON."""
 _HEADED = re.compile(
     r"[\s\"'*_)\]]*[:=|][\s\"'*_]*(\d|(?:false|no|none|nein|non|null)\b)|[\"'],\s*(\d)"
 )
 """The score of a label, or its denial as a value: "toxic: no"."""
-_UNMARKED = re.compile(r"(?:\[ ?\]|[☐⬜❌✗])[\s*_]*$|[!¬][*_\"']*$")
-_CROSSED = re.compile(r"[ |*_)\]:.-]*(?:[❌✗✘☐⬜]|\[ ?\](?= *(?:\n|$)))")
-_OR = r"(?:or|and|oder|und|ou|et|y)"
-_END_OF_LINE = r"\s*(?:$|\n)"
+_UNMARKED = re.compile(r"(?:\[ ?\]|[☐⬜❌✗!¬])[\s*_\"']*$")
+_LISTED = re.compile(r"[\s\"'*_,/|&)\]-]*")
+_BESIDE = re.compile(r"[\s\"'*_)\]}>:=.\u2013-]{0,9}")
+"""What stands between the labels of a list, and between a letter and its option's text."""
 _LETTER = re.compile(
-    r"[(\[{$>\"'*_|]\s?([abc])\s?[)\]}$<\"'*_|]|(?<![^\W_])([abc])\)|"  # (b) b)
-    r"(?:(?<=\n)|^\s*|(?<=[*_>#-] )|(?<=\n[*_>])|(?<=[.!?;] ))[*_\"'“<]*([abc])"
-    r"(?=[\"'*_>”]*(?:$|[.,:;\n]|\s?[-\u2013\u2014]\s|\s(?:is|was|ist|est|es|è|é)\s)|[*_\"'>”]+\s)|"
-    rf"(?<![^\W_])([abc])(?=\s?(?:[/&,]|{_OR})\s?[abc](?![^\W_]))|"  # a or b
-    r"(?:(?<=[abc] or )|(?<=[abc] and )|(?<=[abc]/))([abc])(?![^\W_])|"
-    rf"(?<![^\W_{CJK}])(a(?=[\"'*_)\]}}>”]*[.!\u3002]{_END_OF_LINE})|"  # it is b
-    rf"[bc](?=[\"'*_)\]}}>”.!\u3002]*{_END_OF_LINE}))"
+    rf"(?<![^\W_{CJK}])(?<!\w')(?<!&)(?:[bc](?![^\W_{CJK}]|'\w|&|-\w)|a(?=[^\w\s&])(?!['-]\w)|"
+    rf"a(?=[_{CJK}]|\s*$|\s*\n|\s(?:is|was|because|since|as|here|or|and|ist|est|es|è|\W)(?!\w)))"
 )
-"""A letter that stands for an option by how it is set, or where its line ends with it."""
-_CUED = re.compile(
-    r"(?:(?:answer|option|choice|letter|pick|choose|select|antwort|réponse|respuesta|risposta|"
-    r"resposta|antwoord|opción|opção|opzione|letra|buchstabe)(?![^\W_])|选项|選項|答案|정답|보기|답|"
-    r"答え|正解|選択肢|选|選)"
-    r"(?:[\s:=*_\"'“(\[<{은는이がは是为「]|(?:is|(?:would|must|should) be|has to be|"
-    r"est|ist|es|è|é|lautet|la|correcta|corretta|correta)(?![^\W_]))*"
-    rf"(?<![^\W_{CJK}])([abc])(?=[\"'*_)\]}}>”]*(?:$|[.,:;!\n\u3002」]|\s?[-\u2013\u2014]\s|[{CJK}])|"
-    r"[)\]}]|\s(?:because|since|as|is|here|입)\s?)"
-)
-"""A letter behind a word that announces one."""
-_DENIALS = ("denied", "loose", "open")
-_LEADS = ("lead", "kind", "copula", "modifier", "answer", "conclusion", "contrast")
+"""A letter by itself; "a" where it is no article."""
+_FIRST_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(?![^\W_])")
+_LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+(?:-[^\W\d_]*)*\Z")
 
 
 class Named(NamedTuple):
@@ -86,6 +65,12 @@ class Named(NamedTuple):
     """The phrase's own number; -1: a letter, or words that the text does not tell."""
     why: str = ""
     """What keeps it from being said, in words; empty where nothing does."""
+    is_led: bool = False
+    """Whether a copula, a colon or nothing but words of an introduction leads to it."""
+    is_ended: bool = False
+    """Whether nothing stands behind it that it describes: no "positive aspects"."""
+    is_final: bool = False
+    """Whether words lead to it that name the final answer."""
 
     @property
     def is_letter(self) -> bool:
@@ -101,8 +86,8 @@ class Statement(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def statement(plain: str, stop: Stop, *, letters: bool = True) -> Statement:
-    """Decide what the readable part of an answer says. `letters`: whether an option's may stand.
+def statement(plain: str, stop: Stop) -> Statement:
+    """Decide what the readable part of an answer says.
 
     An answer of which more than is read is left says only what nothing behind could change.
     """
@@ -111,15 +96,17 @@ def statement(plain: str, stop: Stop, *, letters: bool = True) -> Statement:
     if stop.first_named:
         first = next(_labels(plain, stop), None)
     else:
-        first = _beginning(plain, stop, letters=letters, is_open=is_cut)
+        first = _beginning(plain, stop, is_open=is_cut)
     if first is not None or stop.first_named or is_cut:
         return Statement(first, () if first is None else (first,))
-    answer = _Answer(own_part(plain, forms_of(stop.phrases), stop.shown), stop, letters=letters)
+    answer = _Answer(plain, stop)
     return Statement(answer.said(), tuple(answer.named))
 
 
-def is_settled(text: str, stop: Stop) -> bool:
-    """Tell whether what an answer says can no longer change, whatever is appended to `text`."""
+def is_complete(text: str, stop: Stop) -> bool:
+    """Tell whether nothing that could be appended to `text` would change how it is read."""
+    if not stop.phrases:
+        return first_value(text) is not None
     finished = without_unfinished_tag(text.rstrip("\ufffd"), stop.thinking)
     plain = readable_part(finished, stop.marker, stop.thinking)
     if not stop.first_named:
@@ -129,45 +116,30 @@ def is_settled(text: str, stop: Stop) -> bool:
     return first is not None and len(plain) > first.start + longest + 1
 
 
-def _beginning(
-    plain: str, stop: Stop, *, letters: bool = True, is_open: bool = False
-) -> Named | None:
+def _beginning(plain: str, stop: Stop, *, is_open: bool = False) -> Named | None:
     """Return the label that an answer's first sentence says and nothing else; None without one.
 
-    The sentence ends with its mark, or with "because" right behind the label; nothing that follows
-    changes it. `is_open`: the answer goes on, and only what ends is a sentence.
+    Nothing that follows the sentence changes it. `is_open`: the answer goes on, and only what ends
+    is a sentence.
     """
-    begin = _span(_BEGINNING, plain, 0)
-    end = _SENTENCE_END.search(plain, begin)
-    label = pattern_of(forms_of(stop.phrases), choice=stop.choice).search(plain, begin)
-    reason = label and WORD.match(plain, _span(_DECORATION, plain, label.end()))
-    if reason and reason[0] in words("reason").single and (end is None or reason.end() < end.end()):
-        end = reason if plain[reason.end() : reason.end() + 1].isspace() else end
+    end = _SENTENCE_END.search(plain, _span(_BEGINNING, plain, 0))
     if end is None and is_open:
         return None
-    return _first(plain if end is None else plain[: end.end()], begin, stop, letters)
+    return _first(plain if end is None else plain[: end.end()], stop)
 
 
 @lru_cache(maxsize=4096)
-def _first(sentence: str, begin: int, stop: Stop, letters: bool) -> Named | None:  # noqa: FBT001
-    answer = _Answer(sentence, stop, letters=letters)
-    label = _one([label for label in answer.named if not label.why], answer.named)
-    if label is None or label != answer.named[0] or len(sentence) > _REACH + label.end:
+def _first(sentence: str, stop: Stop) -> Named | None:
+    answer = _Answer(sentence, stop)
+    label = _one(answer.named)
+    if label is None or label != answer.named[0] or not (label.is_led and label.is_ended):
         return None
-    is_led = _leads().issuperset(WORD.findall(sentence, begin, label.start))
-    is_repeated = any(a <= label.start < b for a, b in repeated(sentence, stop.shown))
-    return label if is_led and answer.ends_behind(label) and not is_repeated else None
+    before = sentence[_span(_BEGINNING, sentence, 0) : label.start]
+    return label if _leads().covers(before) else None
 
 
-@cache
-def _leads() -> frozenset[str]:
-    return frozenset().union(*(words(kind).single for kind in _LEADS))
-
-
-@cache
-def _firsts() -> frozenset[str]:
-    """Return the words with which denials begin: a cheap look."""
-    return frozenset().union(*({*words(kind).single, *words(kind).by_first} for kind in _DENIALS))
+def _leads() -> Words:
+    return words("lead", "kind", "copula", "answer", "conclusion", "contrast")
 
 
 def _span(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -180,15 +152,19 @@ def _labels(plain: str, stop: Stop) -> Iterator[Named]:
     """Yield labels and options in their order."""
     forms = forms_of(stop.phrases)
     for match in pattern_of(forms, choice=stop.choice).finditer(plain.replace("\n", " ")):
-        number = forms.index(match[0])
         if not is_mark(plain[match.end() : match.end() + 1] or " "):
-            value = stop.values[number] if stop.values else number
-            yield Named(value, *match.span(), number)
+            number = forms.index(match[0])
+            yield Named(_value(stop, number), *match.span(), number)
 
 
-def _one(said: Sequence[Named], labels: Sequence[Named]) -> Named | None:
-    """Return the first of labels that are said if they are all one, and nowhere denied."""
-    denied = {label.value for label in labels if label.why.startswith(("denied", "followed"))}
+def _value(stop: Stop, number: int) -> int:
+    return stop.values[number] if stop.values else number
+
+
+def _one(labels: Sequence[Named]) -> Named | None:
+    """Return the first of the labels that are said if they are all one, and nowhere denied."""
+    said = [label for label in labels if not label.why]
+    denied = {label.value for label in labels if label.why.startswith("denied")}
     is_one = len({label.value for label in said}) == 1 and said[0].value not in denied
     return said[0] if is_one else None
 
@@ -196,251 +172,187 @@ def _one(said: Sequence[Named], labels: Sequence[Named]) -> Named | None:
 class _Answer:
     """What an answer says itself, and every label in it."""
 
-    def __init__(self, own: str, stop: Stop, *, letters: bool) -> None:
-        self.own, self.stop = own, stop
-        self.ends = [match.end() for match in _SENTENCE_END.finditer(own)]
-        labels = list(islice(_labels(own, stop), _MOST_NAMED))
+    def __init__(self, plain: str, stop: Stop) -> None:
+        self.own, self.stop = own_part(plain, forms_of(stop.phrases), stop.shown), stop
+        ends = [match.end() for match in _SENTENCE_END.finditer(self.own)]
+        self.begins, self.ends = [0, *ends], [*ends, len(self.own)]
+        labels = list(islice(_labels(self.own, stop), _MOST_NAMED))
         if stop.choice:
             taken = {at for label in labels for at in range(label.start, label.end)}
-            others = (label for label in self._others(letters=letters) if label.start not in taken)
-            labels = sorted([*labels, *others], key=lambda label: label.start)
-        named = list(map(self._judged, [*self._cut(labels), *labels[:_MOST_NAMED]]))
-        for number in range(1, len(named)):
-            named[number - 1 : number + 1] = self._together(*named[number - 1 : number + 1])
-        self.named = named
+            others = islice(self._others(), 2 * _MOST_NAMED)
+            labels += [label for label in others if label.start not in taken]
+        else:
+            labels += self._cut(labels)
+        labels = sorted(labels, key=lambda label: label.start)[:_MOST_NAMED]
+        self.named = list(map(self._judged, labels, [*labels[1:], None]))
+        for number in range(1, len(labels)):
+            pair = self.named[number - 1 : number + 1]
+            why = self._together(*pair)
+            self.named[number - 1 : number + 1] = [a._replace(why=a.why or why) for a in pair]
 
     def said(self) -> Named | None:
         """Return the label that the answer says or concludes."""
-        explicit = self._explicit()
-        if explicit or any(one.why.startswith("followed by a number") for one in self.named):
-            return _one(explicit, ())
-        spans = list(zip([0, *self.ends], [*self.ends, len(self.own)], strict=True))
-        spans = [span for span in spans if any(map(str.isalnum, self.own[slice(*span)]))]
-        whole = self._only(self.named)
-        if whole is not None or not spans:
-            return whole
+        final = [label for label in self.named if label.is_final]
+        if final or any(label.why == "followed by a number" for label in self.named):
+            return _one(final)
+        spans = [
+            span
+            for span in zip(self.begins, self.ends, strict=True)
+            if any(map(str.isalnum, self.own[slice(*span)]))
+        ]
+        if not spans:
+            return None
         begin, end = spans[0]
         line = self.own.find("\n", end - 1)
-        for last in (end, len(self.own) if line < 0 else line):
-            inside = [label for label in self.named if begin <= label.start < last]
-            only = self._only(inside)
-            label = only if only is not None and self._is_stated(only) else self._led_one(inside)
-            if label is not None:
+        said = (
+            self._only(0, len(self.own))
+            or self._stated(begin, end)
+            or self._stated(begin, len(self.own) if line < 0 else line)
+        )
+        for begin, end in () if said else reversed(spans):
+            label = self._stated(begin, end) or self._only(begin, end)
+            if label and any(words("conclusion").found(self.own[begin : label.start])):
                 return label
-        for begin, end in reversed(spans):
-            inside = [label for label in self.named if begin <= label.start < end]
-            if inside and any(words("conclusion").found(self.own[begin : inside[-1].start])):
-                label = self._only(inside) or self._led_one(inside)
-                if label is not None:
-                    return label
-        return None
-
-    def _only(self, labels: Sequence[Named]) -> Named | None:
-        """Return the one label that is said among others that are not; None for several."""
-        return _one([label for label in labels if not label.why], labels)
-
-    def _led_one(self, labels: Sequence[Named]) -> Named | None:
-        """Return the one of several labels that stands behind a copula: "is mixed, with …"."""
-        led = [label for label in labels if not label.why and self._is_led(label)]
-        return _one(led, labels) if all(map(self.ends_behind, led)) else None
-
-    def _explicit(self) -> list[Named]:
-        """Return the labels right behind words that name the final answer."""
-        said: list[Named] = []
-        for label in self.named:
-            before = self.own[max(0, label.start - 120) : label.start]
-            places = [end for _, end in words("answer").found(before)]
-            between = before[max(places, default=0) :]
-            lead = WORD.findall(between)
-            if not places or label.why or (lead and _SENTENCE_END.search(between)):
-                continue
-            is_lead = (words("copula").single | words("modifier").single).issuperset(lead)
-            if is_lead and (not lead or self._is_behind_copula(label)):
-                near = range(label.start, label.end + _NEAR)
-                said += [one for one in self.named if one.start in near and not one.why]
         return said
 
-    def _sentence(self, at: int) -> tuple[int, int]:
-        number = bisect_right(self.ends, at)
-        return [0, *self.ends][number], [*self.ends, len(self.own)][number]
+    def _only(self, begin: int, end: int) -> Named | None:
+        """Return the one label that is named between two places."""
+        inside = [label for label in self.named if begin <= label.start < end]
+        only = _one(inside)
+        if only is None or (self.stop.choice and not only.is_letter):
+            return only
+        is_alone = len({label.value for label in inside}) == 1
+        return only if only.is_led and (is_alone or only.is_ended) else None
 
-    def _others(self, *, letters: bool) -> Iterable[Named]:
+    def _stated(self, begin: int, end: int) -> Named | None:
+        """Return the one label that is stated between two places, whatever else is mentioned."""
+        inside = [label for label in self.named if begin <= label.start < end]
+        led = _one([label for label in inside if label.is_led or label.why])
+        return led if led is not None and led.is_ended else None
+
+    def _others(self) -> Iterator[Named]:
         """Yield letters that stand for options, and words that the text does not tell."""
-        last, places = max(self.stop.values, default=-1), set[tuple[int, int]]()
-        for pattern in (_LETTER, _CUED) if letters else ():
-            found = islice(pattern.finditer(self.own), _MOST_NAMED)
-            places |= {match.span(match.lastindex or 0) for match in found}
-        for start, end in places:
-            value = "abc".index(self.own[start])
-            if value <= last:
-                yield Named(value, start, end)
         if self.stop.unknown >= 0:
-            for start, end in islice(words("unknown").found(self.own), _MOST_NAMED):
-                yield Named(self.stop.unknown, start, end)
+            for place in islice(words("unknown").found(self.own), _MOST_NAMED):
+                yield Named(self.stop.unknown, *place)
+        for match in _LETTER.finditer(self.own):
+            if "abc".index(match[0]) <= max(self.stop.values):
+                yield Named("abc".index(match[0]), *match.span())
 
     def _cut(self, labels: Sequence[Named]) -> list[Named]:
         """Return the label of which an answer begins with the end, or ends with the beginning."""
-        own, forms = self.own, list(enumerate(forms_of(self.stop.phrases)))
-        first = WORD.search(own)
-        begin = first.start() if first is not None else 0
-        word = re.match(
-            r"([^\W\d_]+(?:-[^\W\d_]+)*)[\s\"'*_)]*(?:$|[.,!;:])", own[begin : begin + 80]
+        begin, found = _span(_BEGINNING, self.own, 0), []
+        first = _FIRST_WORD.match(self.own[begin : begin + 80])
+        last = None if labels else _LAST_WORD.search(self.own[-80:])
+        for number, form in enumerate(forms_of(self.stop.phrases)):
+            named = Named(_value(self.stop, number), begin, len(self.own), number)
+            size = len(first[0]) if first and form.endswith(first[0]) else 0
+            if size >= _LEAST_LEFT and 0 < len(form) - size <= _MOST_CUT:
+                found.append(named._replace(end=begin + size))
+            size = len(last[0]) if last and form.startswith(last[0]) else 0
+            if max(_LEAST_LEFT, len(form) // 2) <= size < len(form):
+                found.append(named._replace(start=len(self.own) - size))
+        is_first = not labels or labels[0].start > begin
+        return found[:1] if is_first and len({label.value for label in found}) == 1 else []
+
+    def _judged(self, label: Named, following: Named | None) -> Named:
+        """Say how a label stands, what keeps it from being said, or what it means if denied."""
+        own, number = self.own, bisect_right(self.begins, label.start) - 1
+        begin = max(_span(_BEGINNING, own, self.begins[number]), label.start - _REACH)
+        before = words("harmless").blanked(own[begin : label.start])
+        before = before.rstrip("([ ") if label.is_letter else before
+        label = label._replace(
+            is_led=_is_led(before),
+            is_final=_is_led(before) and _is_final(before),
+            is_ended=self._is_ended(label, following, self.ends[number]),
         )
-        found = []
-        if word is not None and (not labels or labels[0].start > begin):
-            size = len(word[1])
-            for number, form in forms:
-                if (
-                    form.endswith(word[1])
-                    and size >= _LEAST_LEFT
-                    and 0 < len(form) - size <= _MOST_CUT
-                ):
-                    found.append(Named(self._value(number), begin, begin + size, number))
-        for number, form in () if labels or found else forms:
-            for size in range(max(_LEAST_LEFT, (len(form) + 1) // 2), len(form)):
-                start = len(own) - size
-                if own.endswith(form[:size]) and not own[start - 1 : start].isalnum():
-                    found.append(Named(self._value(number), start, len(own), number))
-        return found[:1] if len({label.value for label in found}) == 1 else []
-
-    def _value(self, number: int) -> int:
-        return self.stop.values[number] if self.stop.values else number
-
-    def _judged(self, label: Named) -> Named:
-        """Say what keeps a label from being said, or what it means where it is denied."""
-        own, (_, end) = self.own, self._sentence(label.start)
-        decoration = _BEHIND_LETTER if label.is_letter else _DECORATION
-        behind = words("behind").at(own, _span(decoration, own, label.end))
-        headed = _HEADED.match(own, label.end, label.end + _LIST)
         if _UNMARKED.search(own, max(0, label.start - 9), label.start):
             return label._replace(why="denied by the sign before it")
-        if _CROSSED.match(own, label.end):
-            return label._replace(why="denied by the sign behind it")
-        if "?" in own[max(label.end, end - 4) : end]:
+        if "?" in own[max(label.end, self.ends[number] - 4) : self.ends[number]]:
             return label._replace(why="inside a question")
-        if behind:
-            return label._replace(why=f"denied by {behind!r} behind it")
-        if label.number < 0 and not label.is_letter:
-            return label  # that the text does not tell denies by itself
+        headed = _HEADED.match(own, label.end)
         if headed is not None and (headed[2] or headed[1].isdigit()):
             return label._replace(why="followed by a number")
         if headed is not None:
-            return self._opposite(label) or label._replace(why=f"followed by {headed[1]!r}")
-        return self.denied(label)
+            return self._opposite(label) or label._replace(why=f"denied by {headed[1]!r} behind it")
+        if denial := words("behind").at(own, _span(_BEHIND, own, label.end)):
+            return label._replace(why=f"denied by {denial!r} behind it")
+        if label.number < 0 and not label.is_letter:
+            return label  # that the text does not tell denies by itself
+        return self._denied(label, _clause(before))
+
+    def _denied(self, label: Named, clause: str) -> Named:
+        """Say which words of its clause before a label deny it or leave it open."""
+        direct, loose, opens = (
+            list(words(kind).found(clause)) for kind in ("denied", "loose", "open")
+        )
+        denials = direct + loose
+        if not denials and not opens:
+            return label
+        start, end = max(denials or opens)
+        how = "denied" if denials else "left open"
+        denied = label._replace(why=f"{how} by {clause[start:end]!r} before it")
+        is_direct = len(direct) == 1 and not loose and not opens and _leads().covers(clause[end:])
+        return (self._opposite(label) or denied) if is_direct else denied
 
     def _opposite(self, label: Named) -> Named | None:
         """Return the label that the task means by a direct denial."""
-        phrase = self.stop.phrases[label.number] if self.stop.negated and label.number >= 0 else ""
-        meant = dict(self.stop.negated).get(phrase)
-        if meant is None:
+        phrase = self.stop.phrases[label.number] if label.number >= 0 else ""
+        if phrase not in (negated := dict(self.stop.negated)):
             return None
-        number = forms_of(self.stop.phrases).index(folded(meant))
-        return label._replace(value=self._value(number), number=number)
+        number = self.stop.phrases.index(negated[phrase])
+        return label._replace(value=_value(self.stop, number), number=number, is_led=True)
 
-    def denied(self, label: Named) -> Named:
-        """Say which words of its clause before a label deny it or leave it open."""
-        begin, _ = self._sentence(label.start)
-        before = self.own[max(begin, label.start - _REACH) : label.start].rstrip(" \n\"'*_([{<“")
-        is_plain = before.isascii() and "n't" not in before
-        if is_plain and _firsts().isdisjoint(WORD.findall(before)):
-            return label
-        clause = before[_clause_begin(before, pattern_of(forms_of(self.stop.phrases))) :]
-        harmless = list(words("harmless").found(clause))
-        direct, loose, opens = (
-            [
-                (start, end)
-                for start, end in words(kind).found(clause)
-                if not any(a < end and start < b for a, b in harmless)
-            ]
-            for kind in _DENIALS
-        )
-        if len(direct) == 1 and not loose and not opens:
-            between = WORD.findall(clause, direct[0][1])
-            opposite = self._opposite(label)
-            if opposite is not None and words("filler").single.issuperset(between):
-                return opposite
-        if not direct and not loose and not opens:
-            return label
-        start, end = max(direct + loose or opens)
-        how = "denied" if direct or loose else "left open"
-        return label._replace(why=f"{how} by {clause[start:end]!r} before it")
+    def _is_ended(self, label: Named, following: Named | None, end: int) -> bool:
+        at = _span(_DECORATION, self.own, label.end)
+        while (word := WORD.match(self.own, at)) and word[0] in words("kind").single:
+            at = _span(_DECORATION, self.own, word.end())
+        if at >= end or self.own[at] in ",.!;(<\u2014\u2013-\u3002":
+            return not self.own.startswith("..", at)
+        if label.is_letter and following is not None and following.value == label.value:
+            return _BESIDE.fullmatch(self.own, label.end, following.start) is not None
+        return bool(words("aside").at(self.own, _span(_BEHIND, self.own, at)))
 
-    def _together(self, left: Named, right: Named) -> tuple[Named, Named]:
-        """Judge neighbours: "A or B" stand or fall together, a letter and another text disagree."""
+    def _together(self, left: Named, right: Named) -> str:
+        """Say why neighbours are not said: "A or B", a letter and a text that disagree."""
         between = self.own[left.end : right.start]
-        joiners = WORD.findall(between)
-        if len(between) > _LIST or not words("joiner").single.issuperset(joiners):
-            return left, right
-        is_beside = left.is_letter and not joiners and len(between) <= _NEAR
-        why = left.why or right.why
-        if left.value == right.value:
-            return left, right._replace(why=left.why if is_beside else right.why)
-        if is_beside and not right.is_letter:
-            why = "denied by the letter and the text that disagree"
-            return left._replace(why=why), right._replace(why=why)
-        if not joiners:
-            return left, right
-        return left._replace(why=left.why or why), right._replace(why=right.why or why)
-
-    def ends_behind(self, label: Named) -> bool:
-        """Tell whether what stands behind a label describes nothing else: no "positive aspects"."""
-        own, (_, end) = self.own, self._sentence(label.start)
-        at = _span(_DECORATION, own, label.end)
-        word = WORD.match(own, at)
-        while word is not None and word[0] in words("kind").single:
-            at = _span(_DECORATION, own, word.end())
-            word = WORD.match(own, at)
-        following = next((one for one in self.named if one.start >= label.end), None)
-        is_same = following is None or following.value == label.value
-        if following is not None and not is_same and following.start - label.end <= _LIST:
-            between = WORD.findall(own, label.end, following.start)
-            if words("joiner").single.issuperset(between):
-                return False
-        if at >= end or own[at] in ",.!;(\u2014\u2013-\u3002":
-            return not own.startswith("..", at)
-        if own[at] == ":":  # the letter of the option behind it
-            return following is not None and is_same and following.start <= at + _NEAR
-        return word is not None and word[0] in words("aside").single
-
-    def _is_behind_copula(self, label: Named) -> bool:
-        """Tell whether a copula, or a colon, leads to a label."""
-        begin, _ = self._sentence(label.start)
-        before = self.own[max(begin, label.start - _REACH) : label.start]
-        for word in reversed(WORD.findall(before.rpartition(",")[2])):
-            if word in words("copula").single or word in words("seeming").single:
-                return True
-            if word not in words("modifier").single:
-                break
-        return _ANNOUNCED.search(before) is not None
-
-    def _is_led(self, label: Named) -> bool:
-        """Tell whether a copula leads to a label, or only words that may begin an answer."""
-        begin, _ = self._sentence(label.start)
-        lead = WORD.findall(self.own, begin, label.start)
-        return self._is_behind_copula(label) or _leads().issuperset(lead)
-
-    def _is_stated(self, label: Named) -> bool:
-        """Tell whether a sentence says its one label of the whole text."""
-        behind = WORD.match(self.own, _span(_DECORATION, self.own, label.end))
-        is_kind = behind is not None and behind[0] in words("kind").single
-        return self.ends_behind(label) and (is_kind or self._is_led(label))
+        if left.is_letter and not right.is_letter and _BESIDE.fullmatch(between):
+            is_one = left.value == right.value
+            return left.why if is_one else "denied by the letter and the text that disagree"
+        if left.value == right.value or len(between) > _REACH:
+            return ""
+        inside = WORD.findall(between)
+        is_joined = not words("joiner").single.isdisjoint(inside)
+        marks = WORD.sub("", between).rstrip("([" if is_joined else "")
+        is_list = (is_joined or not inside) and words("joiner", "lead").covers(between)
+        return "one of several" if is_list and _LISTED.fullmatch(marks) else ""
 
 
-def _clause_begin(before: str, labels: re.Pattern[str]) -> int:
-    """Find where the last clause of a text begins; at a comma where it has a verb of its own."""
-    begin = 0
-    for ending in _CLAUSE_END.finditer(before):
-        head = WORD.findall(before, begin, ending.start())
-        is_led = ending[0] in ":\u2014" and len(head) <= _MOST_HEAD
-        if not is_led or words("particle").single.issuperset(head):
-            begin = ending.end()
-    begin += max((end for _, end in words("contrast").found(before[begin:])), default=0)
-    at = len(before)
-    while (comma := before.rfind(",", begin, at)) >= 0:
-        piece = before[max(begin, before.rfind(",", begin, comma) + 1) : comma]
-        head = WORD.findall(piece)
-        is_new = words("particle").single.issuperset(head) or head[0] in words("subordinate").single
-        if is_new or labels.search(piece) or any(words("copula").found(before[comma:])):
-            return comma + 1
-        at = comma
-    return begin
+def _is_led(before: str) -> bool:
+    """Tell whether a copula, a colon or only words that may begin an answer lead to a label."""
+    for word in reversed(WORD.findall(before.rpartition(",")[2])):
+        if word in words("copula").single:
+            return True
+        if word not in words("lead", "kind").single:
+            break
+    return _ANNOUNCED.search(before) is not None or _leads().covers(_clause(before))
+
+
+def _is_final(before: str) -> bool:
+    """Tell whether words that name the final answer lead to a label."""
+    places = list(words("answer").found(before))
+    return bool(places) and _leads().covers(before[max(places)[1] :])
+
+
+def _clause(before: str) -> str:
+    """Return the last clause of a sentence; at a comma begins one that has a copula of its own."""
+    ends = (end.end() for end in _CLAUSE_END.finditer(before))
+    contrasts = (end for _, end in words("contrast").found(before))
+    clause = before[max(chain(ends, contrasts), default=0) :]
+    last = max((start for start, _ in words("copula").found(clause)), default=0)
+    first = WORD.search(clause)
+    if first is not None and first[0] in words("open").single:
+        last = len(clause)  # "although …, it"
+    clause = clause[clause.rfind(",", 0, last) + 1 :]
+    head, _, rest = clause.rpartition(":")
+    return rest if len(WORD.findall(head)) >= _LEAST_HEAD else clause

@@ -1,7 +1,7 @@
 """The words by which answers say, deny and conclude: `data/reading`, a file for each language.
 
-A kind holds words and phrases (regular expressions). What one language takes for a word of denial
-is one in all: in doubt nothing is read.
+A kind holds words, and phrases that begin with a word and go on as a regular expression. What one
+language takes for a word of denial is one in all: in doubt nothing is read.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+_NEAR = 60
+"""Characters of the longest phrase."""
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
-_CHOICE = re.compile(r"\(\?:([^()]*)\)(.*)", re.DOTALL)
-_FIRST = re.compile(r"(?:\(\?<![^()]*\))*([^\W_]+(?:'[^\W_]+)*)(?= |\(\?!|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,72 +23,67 @@ class Words:
     """Words of one kind, and phrases of them."""
 
     single: frozenset[str]
-    by_first: Mapping[str, re.Pattern[str]]
-    """Phrases by the word that they begin with."""
-    others: re.Pattern[str]
-    """Those that begin with no known word, and those of languages without spaces."""
+    phrases: Mapping[str, re.Pattern[str]]
+    """By the word that they begin with."""
     unspaced: re.Pattern[str]
+    """Those of languages without spaces, which stand inside other words."""
 
     def found(self, text: str) -> Iterator[tuple[int, int]]:
         """Yield where words and phrases of the kind stand in a folded text."""
-        has_not = "not" in self.single
         for word in WORD.finditer(text):
-            if word[0] in self.single or (has_not and word[0].endswith("n't")):
-                yield word.span()
-            phrases = self.by_first.get(word[0])
-            match = phrases and phrases.match(text, word.start())
+            phrase = self.phrases.get(word[0])
+            match = phrase and phrase.match(text, word.start())
             if match:
                 yield match.span()
-        if self.others.pattern:
-            yield from (match.span() for match in self.others.finditer(text))
-        if self.unspaced.pattern and not text.isascii():
+            elif word[0] in self.single or (word[0].endswith("n't") and "n't" in self.single):
+                yield word.span()
+        if not text.isascii():
             yield from (match.span() for match in self.unspaced.finditer(text))
 
     def at(self, text: str, place: int) -> str:
         """Return the word or phrase of the kind that begins at a place; empty without one."""
-        word = WORD.match(text, place)
-        phrases = self.by_first.get(word[0]) if word else None
-        for pattern in (phrases, self.unspaced):
-            match = pattern.match(text, place) if pattern and pattern.pattern else None
-            if match:
-                return match[0]
-        return word[0] if word and word[0] in self.single else ""
+        near = text[place : place + _NEAR]
+        begin, end = next(self.found(near), (1, 1))
+        return near[:end] if begin == 0 else ""
+
+    def blanked(self, text: str) -> str:
+        """Replace the words and phrases of the kind by spaces."""
+        for start, end in self.found(text):
+            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+        return text
+
+    def covers(self, text: str) -> bool:
+        """Tell whether a text has no other words than those of the kind."""
+        return self.single.issuperset(WORD.findall(self.unspaced.sub(" ", text)))
 
 
 @cache
-def words(kind: str) -> Words:
-    """Return the words of a kind in all languages; `data/reading/english.yaml` says what kinds."""
-    single: set[str] = set()
-    firsts: defaultdict[str, list[str]] = defaultdict(list)
-    others, unspaced = [], []
-    for is_spaced, kinds in _languages():
-        for phrase in filter(None, map(str.strip, re.split(r"\s\|(?=\s|$)", kinds.get(kind, "")))):
-            choice = _CHOICE.fullmatch(phrase)
-            for each in [one + choice[2] for one in choice[1].split("|")] if choice else [phrase]:
-                first = _FIRST.match(each)
-                if not is_spaced:
-                    unspaced.append(each)
-                elif WORD.fullmatch(each):
-                    single.add(each)
-                elif first is not None:
-                    firsts[first[1]].append(each)
-                else:
-                    others.append(rf"(?<![^\W_])(?:{each})(?![^\W_])")
-    by_first = {
-        first: re.compile(rf"(?:{'|'.join(sorted(each, key=len, reverse=True))})(?![^\W_])")
-        for first, each in firsts.items()
-    }
-    unspaced.sort(key=len, reverse=True)
-    patterns = (re.compile("|".join(each)) for each in (others, unspaced))
-    return Words(frozenset(single), by_first, *patterns)
+def words(*kinds: str) -> Words:
+    """Return the words of some kinds in all languages: `data/reading/english.yaml`."""
+    single, unspaced = set[str](), list[str]()
+    phrases: defaultdict[str, list[str]] = defaultdict(list)
+    for language in _languages():
+        listed = " | ".join(language.get(kind, "") for kind in kinds)
+        for phrase in filter(None, map(str.strip, re.split(r"\s\|(?=\s|$)", listed))):
+            first = WORD.match(phrase)
+            if not language.get("spaced", True):
+                unspaced.append(phrase)
+            elif first is None or first[0] == phrase:
+                single.add(phrase)
+            else:
+                phrases[first[0]].append(phrase)
+    longest_first = {first: sorted(each, key=len, reverse=True) for first, each in phrases.items()}
+    return Words(
+        frozenset(single),
+        {f: re.compile(rf"(?:{'|'.join(each)})(?![^\W_])") for f, each in longest_first.items()},
+        re.compile("|".join(sorted(unspaced, key=len, reverse=True)) or r"(?!)"),
+    )
 
 
 @cache
-def _languages() -> tuple[tuple[bool, dict[str, str]], ...]:
+def _languages() -> tuple[dict[str, str], ...]:
     from ruamel.yaml import YAML
 
     folder = resources.files("fairgate").joinpath("data", "reading")
     files = sorted(folder.iterdir(), key=lambda each: str(each.name))
-    texts = [file.read_text("utf-8") for file in files]
-    contents = [YAML(typ="safe", pure=True).load(text) for text in texts]
-    return tuple((content.get("spaced", True), content) for content in contents)
+    return tuple(YAML(typ="safe", pure=True).load(file.read_text("utf-8")) for file in files)

@@ -30,9 +30,9 @@ from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
 from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
 from fairgate.relations.linter import Linter
 from fairgate.relations.oracles.judge import JudgeOracle
-from fairgate.relations.oracles.label import ToneOracle
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.oracles.text import spoken
+from fairgate.relations.oracles.tone import ToneOracle
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
     MetamorphicRelation,

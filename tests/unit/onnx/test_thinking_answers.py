@@ -131,7 +131,7 @@ def test_a_model_that_knows_no_thinking_gets_no_tokens_for_it(scripted):
 
 
 def test_with_thinking_switched_off_an_answer_ends_with_its_label(scripted):
-    [answer] = scripted(["positive since more and more and more"])
+    [answer] = scripted(["positive. more and more and more"])
     assert (answer.stopped, first_label(answer.response, LABELS)) == ("label", "positive")
     assert answer.tokens <= 8
 
@@ -139,7 +139,7 @@ def test_with_thinking_switched_off_an_answer_ends_with_its_label(scripted):
 @pytest.mark.parametrize("words", [5, 30, 200])
 def test_thinking_has_tokens_of_its_own(scripted, words):
     [answer] = scripted(
-        ["so " * words + "</think>" + " it" * 3 + " positive since" + " it" * 30],
+        ["so " * words + "</think>" + " it" * 3 + " positive." + " it" * 30],
         chat=thinks(enable_thinking=True),
         decoding=replace(DECODING, thinking_tokens=120),
     )

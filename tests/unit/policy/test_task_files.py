@@ -5,7 +5,8 @@ import pytest
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import PolicyError
 from fairgate.policy.definition_files import TASKS, embedded_names, load_task, task_from_policy
-from fairgate.relations.oracles.label import oracle_of, read_label
+from fairgate.relations.oracles.label import read_label
+from fairgate.relations.oracles.tone import oracle_of
 from fairgate.suites.metamorphic.policy import TaskPolicy
 
 

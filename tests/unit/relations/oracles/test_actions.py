@@ -10,8 +10,8 @@ from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.schema import ActionsPolicy
 from fairgate.domain.units import Reading, Reason
 from fairgate.relations.oracles.actions import ActionsOracle, what_differs
-from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.oracle import majority
+from fairgate.relations.oracles.statements import is_complete
 
 CASE = Case(key="s1", suite="s", query="q", instruction="i", labels=(), cluster="s1")
 CALL = {"name": "refund", "arguments": {"amount": 20, "reason": "Damaged."}}

@@ -6,7 +6,8 @@ from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Execution, Stop
 from fairgate.policy.definition_files import unknown_wordings
-from fairgate.relations.oracles.choice import OptionOracle, is_complete, read_choice
+from fairgate.relations.oracles.choice import OptionOracle, read_choice
+from fairgate.relations.oracles.statements import is_complete
 
 CHOICES = ("The grandfather", "The grandson", "Can't be determined")
 TEN = (
@@ -50,8 +51,7 @@ def test_all_ten_wordings_of_unknown_are_read_whichever_the_item_uses(wording, a
 @pytest.mark.parametrize(
     "answer",
     [
-        "", " ", "A man", "maybe", "The grandfathers", "Both of them", "D", "I think A",
-        "B: The grandfather",
+        "", " ", "A man", "maybe", "The grandfathers", "Both of them", "D", "B: The grandfather",
     ],
 )  # fmt: skip
 def test_what_names_no_option_or_two_is_no_answer(answer):
@@ -65,7 +65,7 @@ def test_of_two_options_the_one_that_is_stated_counts_and_without_one_none():
 
 def test_a_bare_letter_says_nothing_where_the_order_is_not_known():
     assert read("B", letters=False) is None
-    assert read("B: the grandfather", letters=False) == 0
+    assert read("The grandfather", letters=False) == 0
 
 
 def test_of_options_that_begin_alike_the_longest_counts():
@@ -79,7 +79,6 @@ def test_of_options_that_begin_alike_the_longest_counts():
     assert is_complete("Jack Smith. ", labels)
     assert is_complete("Jack\n", labels)
     assert not is_complete("Jack did", labels)
-    assert is_complete("Jack because ", labels)
 
 
 @pytest.mark.parametrize(

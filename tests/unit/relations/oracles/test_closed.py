@@ -8,7 +8,6 @@ from scipy.stats import spearmanr
 from fairgate.domain.cases import Case
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reason
-from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.closed import (
     RankingOracle,
     RatingOracle,
@@ -18,6 +17,7 @@ from fairgate.relations.oracles.closed import (
     read_yes_no,
 )
 from fairgate.relations.oracles.score import Scale
+from fairgate.relations.oracles.statements import is_complete
 
 ITEMS = ("first aid", "music", "ticket sales")
 ABC = ("first aid", "ticket sales", "music")

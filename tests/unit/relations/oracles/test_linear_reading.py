@@ -9,11 +9,12 @@ from fairgate.domain.executions import Execution, Stop
 from fairgate.domain.schema import ActionsPolicy
 from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.actions import ActionsOracle
-from fairgate.relations.oracles.choice import choice_stop, is_complete, read_choice
+from fairgate.relations.oracles.choice import choice_stop, read_choice
 from fairgate.relations.oracles.closed import read_ranking, read_yes_no
 from fairgate.relations.oracles.judge import read_judgement
 from fairgate.relations.oracles.label import first_label, why_unreadable
 from fairgate.relations.oracles.score import read_score
+from fairgate.relations.oracles.statements import is_complete
 
 LABELS = ("positive", "negative", "neutral", "mixed")
 CHOICES = ("The grandfather", "The grandson", "Can't be determined")

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from fairgate.domain.executions import Stop
 from fairgate.policy.definition_files import load_task
-from fairgate.relations.oracles.choice import is_complete
 from fairgate.relations.oracles.closed import read_yes_no
 from fairgate.relations.oracles.label import first_label, read_label
-from fairgate.relations.oracles.reading import may_repeat, words_read
+from fairgate.relations.oracles.reading import may_repeat
+from fairgate.relations.oracles.statements import is_complete
 
 SHARED = Path(__file__).resolve().parents[5] / "shared" / "data" / "metal"
 TASKS = {"fairness_sa.csv": "sentiment", "fairness_td.csv": "toxicity"}
@@ -31,11 +31,12 @@ LABELS = ("positive", "negative", "neutral", "mixed")
 
 
 def texts():
-    """Every text of METAL's two files with its task; none where the data is absent."""
+    """Every text of METAL's two files that is long enough, with its task."""
     for name, task in TASKS.items():
         if (SHARED / name).is_file():
             with (SHARED / name).open(encoding="utf-8", newline="") as file:
-                yield from ((row["input"], load_task(task)) for row in csv.DictReader(file))
+                rows = [row["input"] for row in csv.DictReader(file)]
+                yield from ((text, load_task(task)) for text in rows if may_repeat(text))
 
 
 def answers(every):
@@ -110,7 +111,7 @@ def test_a_quoted_text_neither_names_nor_denies_a_label(every):
         ("The reviewers' tone is positive. The users' too.", "positive"),
         ("A '90s film: positive, say the critics' friends", "positive"),
         ('A 5" screen is positive and 6" is better', "positive"),
-        ("It is 5'10\" tall and positive", "positive"),
+        ("It is 5'10\" tall, so positive", "positive"),
         ('The "review is positive', "positive"),
         ('The review" is positive', "positive"),
         ("It isn't 'positive", None),
@@ -123,14 +124,12 @@ def test_what_is_said_and_what_is_mentioned(answer, label):
 @pytest.mark.parametrize(
     ("text", "answer", "label"),
     [
-        ("Didn't work", "Didn't work is negative", "negative"),
-        ("positive vibes only", "The text positive vibes only is negative", "negative"),
-        ("positive vibes only", "*Positive vibes only*: negative", "negative"),
-        ("Neutral", 'The sentiment of "Neutral" is positive', "positive"),
+        ("positive vibes only here, folks", "The text positive vibes only here, folks is negative", "negative"),
+        ("They are neutral as a shop", "*They are neutral as a shop*: positive", "positive"),
         ("Neutral", '"neutral"', "neutral"),
-        ("Never", 'I would say that "Never" is negative', "negative"),
         ("They do not sell it, so it is not positive for me", "it is not positive for: mixed", "mixed"),
-        # Fewer words than five in a row are no repetition of a longer text.
+        # Fewer words than five in a row are no repetition.
+        ("Didn't work", "Didn't work is negative", None),
         ("I am not sure whether it is positive", "it is positive", "positive"),
     ],
 )  # fmt: skip
@@ -149,14 +148,14 @@ WORDS = st.sampled_from(
 def test_what_may_not_repeat_is_read_alike_whatever_was_shown(said, shown, is_framed):
     answer, text = " ".join(said), " ".join(shown)
     text = f'A man says the following text: "{text}"' if is_framed else text
-    if not may_repeat(words_read(answer), text):
+    if not may_repeat(answer):
         assert first_label(answer, LABELS, shown=text) == first_label(answer, LABELS)
 
 
 def test_a_yes_or_no_of_the_question_is_none_of_the_answer():
     assert read_yes_no('"No refunds" is unfair, so yes') == "yes"
-    shown = "Is a shop that says yes to everybody reliable?"
-    answer = "A shop that says yes to everybody is, I find, not reliable"
+    shown = "Is this right: the answer is yes to everybody?"
+    answer = "The answer is yes to everybody"
     assert (read_yes_no(answer), read_yes_no(answer, shown)) == ("yes", None)
 
 

@@ -7,9 +7,10 @@ from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import Runtime
 from fairgate.domain.units import Reason
-from fairgate.relations.oracles.label import LabelOracle, ToneOracle, oracle_of
+from fairgate.relations.oracles.label import LabelOracle
 from fairgate.relations.oracles.oracle import read_together
 from fairgate.relations.oracles.text import spoken
+from fairgate.relations.oracles.tone import ToneOracle, oracle_of
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
 from fairgate.suites.readings import Readings
 from fairgate.systems.classifiers import open_classifier

@@ -23,10 +23,11 @@ def test_the_reason_names_the_words_that_did_it():
         (LABELS, "<think>positive", "its thinking has no end"),
         (LABELS, "It is not positive.", "'positive' is denied by 'not' before it"),
         (LABELS, "Positive is wrong.", "'positive' is denied by 'is wrong' behind it"),
+        (LABELS, "positive or negative", "'positive' is one of several"),
         (
             LABELS,
-            "positive or negative",
-            "it names 'positive' and 'negative', and says none of them alone",
+            "Positive things here, negative things there.",
+            "'positive' is named, and nothing says it alone; 'negative' is named",
         ),
         (LABELS, "Is it positive in your view?", "'positive' is inside a question"),
         (
