@@ -30,6 +30,7 @@ from fairgate.features.mutation.mutants import (
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.columns import VectorsOf
+from fairgate.stats.interval import exact_interval
 
 GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 STATED = 0.3
@@ -337,8 +338,6 @@ def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
 
 
 def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
-    from scipy.stats import binomtest
-
     caught = sum(verdict.is_caught for verdict in verdicts)
     failed = [verdict.rules for verdict in verdicts if verdict.code is ExitCode.GATE_FAILED]
     groups: dict[tuple[object, ...], list[CatchingRule]] = {}
@@ -346,7 +345,6 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         name = (rule.metric, rule.position, tuple(rule.where.items()), tuple(rule.checks))
         groups.setdefault(name, []).append(rule)
     rules = [replace(alike[0], runs=len(alike)) for alike in groups.values()]
-    exact = binomtest(caught, len(verdicts)).proportion_ci(0.95, method="exact")
     return Tried(
         strength=strength,
         runs=len(verdicts),
@@ -354,5 +352,5 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         failed=len(failed),
         about_people=sum(any(rule.compares_people for rule in rules) for rules in failed),
         rules=sorted(rules, key=lambda rule: (-rule.runs, rule.position)),
-        interval=(float(exact.low), float(exact.high)),
+        interval=exact_interval(caught, len(verdicts), confidence=0.95),
     )
