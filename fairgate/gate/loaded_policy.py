@@ -245,7 +245,7 @@ def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> I
     for suite in () if can.takes_changed else sorted({*changing}):
         sentence = (
             f"suite {quoted(suite)} changes documents, which this system is not given: place "
-            "`{{changed}}` in its request, set `takes_changed`, or record answers by key"
+            "`{{changed}}` in its request, name `changed` in `takes`, or record answers by key"
         )
         yield (name,), sentence
     if not can.repeatable:
@@ -272,15 +272,15 @@ def unanswerable(system: SystemModel, plan: TestPlan, name: str = "system") -> I
     for suite in () if can.speaks_in_turns else sorted({*conversing}):
         sentence = (
             f"suite {quoted(suite)} asks in conversations, which this system does not hold; give "
-            "its request a place for `{{session}}` or `{{messages}}`, set `takes_turns: true`, or "
+            "its request a place for `{{session}}` or `{{messages}}`, name `turns` in `takes`, or "
             "name a `generator.endpoint`"
         )
         yield (name,), sentence
     for suite in () if can.takes_documents else sorted({*handed}):
         sentence = (
             f"suite {quoted(suite)} shows documents of its own, which this system does not take; "
-            "give its request a place for `{{documents}}` or `takes_documents: true`, or ask with "
-            "`settings: [none]` alone"
+            "give its request a place for `{{documents}}`, name `documents` in `takes`, or ask "
+            "with `settings: [none]` alone"
         )
         yield (name,), sentence
 

@@ -53,7 +53,7 @@ class ApplicationKind(SystemKind):
     @property
     def to_take_documents(self) -> str:
         """Return the policy's setting by which the application is handed documents."""
-        return f"set `system.{self.id}.takes_documents: true` if it can use them"
+        return f"name `documents` in `system.{self.id}.takes` if it can use them"
 
     @property
     @abstractmethod
@@ -73,8 +73,8 @@ class ApplicationKind(SystemKind):
         """Return the capabilities that the policy declares, or has a place for."""
         return Capabilities(
             gives_documents=self.part.response.documents is not None,
-            takes_documents=self.part.takes_documents,
-            takes_changed=self.part.takes_changed,
+            takes_documents="documents" in self.part.takes,
+            takes_changed="changed" in self.part.takes,
             repeatable=True,
             scores_options=False,
             speaks_in_turns=self.part.takes_turns,
@@ -128,7 +128,7 @@ class ApplicationSystem:
         self._meter = meter_for(policy, resources)
         part = policy.part
         self._application = part.opened(part.response.paths, resources, self._meter)
-        self._takes_documents = part.takes_documents
+        self._takes_documents = "documents" in part.takes
         self._failing = FailingAlone[Question]()
 
     def execute(

@@ -18,7 +18,7 @@ import signal
 import tempfile
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag
 
@@ -34,7 +34,7 @@ from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
-from fairgate.systems.service_fields import MOST_BYTES, OwnResponsePaths, TakesChanged, Variable
+from fairgate.systems.service_fields import MOST_BYTES, OwnResponsePaths, Variable
 
 if TYPE_CHECKING:
     import asyncio
@@ -61,7 +61,6 @@ class CommandAsked(Strict):
     timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
         default=120.0, description="Seconds to wait for one complete answer."
     )
-    takes_changed: TakesChanged = False
     processes: Annotated[int, Field(ge=1, le=64)] = Field(
         default=1, description="How many of the program run side by side."
     )
@@ -100,14 +99,17 @@ class CommandPart(CommandAsked):
     response: OwnResponsePaths = Field(
         default_factory=OwnResponsePaths, description="The places of answer and documents."
     )
-    takes_documents: bool = Field(
-        default=False,
-        description="Whether it answers with the `documents` that it is given.",
+    takes: list[Literal["documents", "changed", "turns"]] = Field(
+        default_factory=list,
+        description="`documents`: it answers with those that it is given; `changed`: it searches "
+        "with that document in its corpus; `turns`: it holds conversations, with `session` and "
+        "`messages`.",
     )
-    takes_turns: bool = Field(
-        default=False,
-        description="Whether it holds conversations, with `session` and `messages`.",
-    )
+
+    @property
+    def takes_turns(self) -> bool:
+        """Return whether it holds conversations."""
+        return "turns" in self.takes
 
 
 class CommandPolicy(ApplicationKind):

@@ -140,9 +140,14 @@ class HttpAsked(Strict):
         return self
 
     @property
-    def takes_changed(self) -> bool:
-        """Return whether the request has a place for a changed document."""
-        return "changed" in set(_named(self.request))
+    def takes(self) -> list[str]:
+        """Return what the request has a place for: documents, and a changed one."""
+        return [name for name in ("documents", "changed") if name in set(_named(self.request))]
+
+    @property
+    def takes_turns(self) -> bool:
+        """Return whether the request has a place for the conversation."""
+        return not {"session", "messages"}.isdisjoint(_named(self.request))
 
     @property
     def accesses(self) -> list[Access]:
@@ -167,16 +172,6 @@ class HttpPart(HttpAsked):
     response: ResponsePaths = Field(
         default_factory=ResponsePaths, description="The places of answer and documents."
     )
-
-    @property
-    def takes_documents(self) -> bool:
-        """Return whether the request has a place for documents."""
-        return "documents" in set(_named(self.request))
-
-    @property
-    def takes_turns(self) -> bool:
-        """Return whether the request has a place for the conversation."""
-        return not {"session", "messages"}.isdisjoint(_named(self.request))
 
 
 class HttpPolicy(ApplicationKind):

@@ -226,7 +226,7 @@ class LocalPolicy(SystemKind):
             takes_changed=bool(
                 way.index == "flat"
                 if isinstance(way, RetrieverPolicy)
-                else getattr(way, "takes_changed", False)
+                else "changed" in getattr(way, "takes", ())
             ),
             repeatable=True,
             scores_options=is_here,

@@ -26,7 +26,7 @@ from fairgate.systems.models import DEFAULT_EMBEDDER, EmbedderField, Encoder, lo
 from fairgate.systems.python import PythonAsked, Target
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import is_code_known, resolved
-from fairgate.systems.service_fields import DocumentPaths, PartsPath
+from fairgate.systems.service_fields import DocumentPaths, PartsPath, Searching
 from fairgate.systems.vector_stores import (
     ChromaSearch,
     PgvectorSearch,
@@ -72,9 +72,13 @@ class HttpSearch(_Search, HttpAsked):
 class CommandSearch(_Search, CommandAsked):
     """A retriever that is a program."""
 
+    takes: Searching = Field(default_factory=list)
+
 
 class PythonSearch(_Search, PythonAsked):
     """A retriever that is a Python function or object."""
+
+    takes: Searching = Field(default_factory=list)
 
 
 WAYS: tuple[str, ...] = ("http", "command", "python", "qdrant", "chroma", "pgvector")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag
 
@@ -33,7 +33,7 @@ from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
-from fairgate.systems.service_fields import OwnResponsePaths, TakesChanged
+from fairgate.systems.service_fields import OwnResponsePaths
 
 if TYPE_CHECKING:
     import asyncio
@@ -60,8 +60,6 @@ class PythonAsked(Strict):
         description="What names its state, so that replies are reused: `{files: [app, "
         "data]}`, or a name that you change.",
     )
-
-    takes_changed: TakesChanged = False
 
     @property
     def accesses(self) -> list[Access]:
@@ -96,8 +94,10 @@ class PythonPart(PythonAsked):
     response: OwnResponsePaths = Field(
         default_factory=OwnResponsePaths, description="The places of answer and documents."
     )
-    takes_documents: bool = Field(
-        default=False, description="Whether it can answer with given `documents`."
+    takes: list[Literal["documents", "changed"]] = Field(
+        default_factory=list,
+        description="`documents`: it answers with those that it is given; `changed`: it searches "
+        "with that document in its corpus.",
     )
     takes_turns: ClassVar[bool] = True
     """What it takes is known when it is called."""
@@ -193,7 +193,7 @@ class CallApplication:
         if question.changed is not None and not is_promptfoo and "changed" not in wanted:
             raise ApplicationError(
                 f"{self.name} has no parameter `changed`, so it would search the corpus as it is; "
-                "add one, or leave out `takes_changed`"
+                "add one, or leave it out of `takes`"
             )
         if is_promptfoo:
             arguments, keywords = [turn.prompt, {}, {"vars": question.as_dict()}], {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -20,9 +20,9 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 Concurrency = Annotated[
     int, Field(ge=1, le=256, description="Requests that are under way at once.")
 ]
-TakesChanged = Annotated[
-    bool,
-    Field(description="Whether it searches with the document `changed` in its corpus."),
+Searching = Annotated[
+    list[Literal["changed"]],
+    Field(description="`changed`: it searches with that document in its corpus."),
 ]
 
 

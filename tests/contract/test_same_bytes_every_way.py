@@ -33,7 +33,7 @@ def same(place, start, monkeypatch):
     (place.root / "same_app.py").write_text(PROGRAM.format(folder=folder, rules=RULES))
     monkeypatch.syspath_prepend(str(place.root))
     monkeypatch.delitem(sys.modules, "same_app", raising=False)
-    own = {"revision": "r1", "takes_documents": True}
+    own = {"revision": "r1", "takes": ["documents"]}
     request = {"question": "{{query}}", "documents": "{{documents}}"}
     fields = {"request": request, "response": {"documents": "$.contexts[*]"}}
     asked = {"url": f"{start(**RULES).url}/ask", "revision": "r1", **fields}

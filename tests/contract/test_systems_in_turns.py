@@ -66,7 +66,7 @@ def ways(app):
         "messages": http(app, **messages),
         "endpoint": {"generator": {"endpoint": endpoint}},
         "command": {
-            "command": {"run": [sys.executable, talkers.__file__], "takes_turns": True,
+            "command": {"run": [sys.executable, talkers.__file__], "takes": ["turns"],
                         "processes": 2}
         },
         "python session": {"python": "fakes.talker:by_session"},
@@ -307,7 +307,7 @@ def test_a_budget_below_one_conversation_asks_none_of_it(place, app):
     [
         ({"generator": {"model": "demo-slm"}}, "name a `generator.endpoint`"),
         ({"http": {"url": "http://127.0.0.1:1"}}, "a place for `{{session}}` or `{{messages}}`"),
-        ({"command": ["cat"]}, "set `takes_turns: true`"),
+        ({"command": ["cat"]}, "name `turns` in `takes`"),
     ],
 )
 def test_a_system_that_holds_no_conversations_is_refused_before_it_is_asked(place, system, words):

@@ -7,7 +7,7 @@ import pytest
 POLICY = """\
 version: 1
 name: p
-system: {python: {call: "own:ask", takes_documents: true}}
+system: {python: {call: "own:ask", takes: [documents]}}
 suites:
   - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender, race, orientation, age], phrases: 1, attribution: all}
 gates:

@@ -308,7 +308,7 @@ def test_on_a_terminal_it_asks_and_labels_only_where_there_are_some(workspace, m
     assert policy["suites"][0]["task"]["labels"] == ["yes", "no"]
     assert policy["suites"][0]["perturbations"] == ["race"]
     assert policy["system"] == {
-        "command": {"run": ["python", "rag_app.py"], "takes_documents": True}
+        "command": {"run": ["python", "rag_app.py"], "takes": ["documents"]}
     }
 
 

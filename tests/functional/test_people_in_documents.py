@@ -38,9 +38,7 @@ gates:
 """
 ONLY = "retrieve_only: 4"
 RATIO = "metric: exposure/ratio, min: 0.9"
-SYSTEM = (
-    '{retriever: {python: {call: "own:%s", takes_changed: true}}, generator: {model: demo-slm}}'
-)
+SYSTEM = '{retriever: {python: {call: "own:%s", takes: [changed]}}, generator: {model: demo-slm}}'
 OWN = """\
 import json, pathlib
 ROWS = [json.loads(line) for line in pathlib.Path("corpus.jsonl").read_text().splitlines()]
@@ -130,7 +128,7 @@ def test_a_pair_is_explained_with_its_document_and_both_ranks(space):
 
 
 def test_an_application_answers_by_its_documents_and_each_path_is_crossed(space):
-    system = '{python: {call: "own:ask", takes_changed: true}}'
+    system = '{python: {call: "own:ask", takes: [changed]}}'
     code, words = gate(space, system, "task: sentiment", "metric: asr/generation, max: 0.1")
     assert code == 1, words
     record = space.record()
