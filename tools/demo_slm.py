@@ -159,8 +159,9 @@ def main() -> int:
     if run(gate, "blame", folders["base"], folders["corpus"], *arguments):
         wrong.append("blame ended with an error")
     else:
-        found = json.loads((out / "blame.json").read_text("utf-8"))["documents"]["found"]
-        blamed, planted = {one["id"] for one in found}, {*map(added, range(len(PLANTED)))}
+        documents = json.loads((out / "blame.json").read_text("utf-8"))["documents"] or {}
+        blamed = {document["id"] for document in documents.get("found", ())}
+        planted = {*map(added, range(len(PLANTED)))}
         if not blamed or blamed - planted:
             wrong.append(f"blame names {sorted(blamed)}, planted were {sorted(planted)}")
     for line in wrong:

@@ -1,7 +1,7 @@
 """The page of kill tables: from what `fairgate mutate --format json` says of each shipped policy.
 
 `make kill-tables` runs the policies, mutates the runs and calls this with the results, which keeps
-what the page shows as docs/reference/kill-tables.json; the page is written from that.
+what the page shows as docs/validation/kill-tables.json; the page is written from that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fairgate.features.mutation.mutants import Mutant, MutationKind, MutationReach, noun_of
 
-DATA = Path(__file__).parents[2] / "docs" / "reference" / "kill-tables.json"
+DATA = Path(__file__).parents[2] / "docs" / "validation" / "kill-tables.json"
 _MOST = 2
 """Targets of one category that are named one by one."""
 _KEPT = ("policy", "sources", "strengths", "stated", "seeds", "score", "false_kills", "not_seen")
