@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -121,13 +120,12 @@ def outcome_table(
             "named, the outcome"
         )
     read = chosen.with_controls(read)
-    _require_pairs(read, chosen)
     return OutcomeTable(
         place=place,
         outcome=chosen.outcome_name,
         rows=read,
         controls=chosen.controls,
-        notices=[*chosen.told(read), *_told(read, chosen)],
+        notices=[*chosen.told(read), *_layout(read, chosen)],
     )
 
 
@@ -336,52 +334,47 @@ def _reached(row: Row, paths: Mapping[str, JsonPath]) -> Row:
     return row._replace(values={**row.values, **reached})
 
 
-def _told(rows: Sequence[OutcomeRow], chosen: _Chosen) -> Iterator[str]:
-    """Yield what of a table lowers what can be said, with counts and the next step."""
-    cells = Counter((row.by, row.source, row.category, row.who) for row in rows)
-    prompts = {(by, category, who) for by, _, category, who in cells}
-    sources = {(row.by, row.source) for row in rows}
-    of_by = Counter(by for by, _, _ in prompts)
-    gaps = sum(of_by[by] for by, _ in sources) - len(cells)
-    if gaps:
-        prompts_of: dict[tuple[str, str], set[tuple[str, str]]] = {}
-        for by, source, category, who in cells:
-            prompts_of.setdefault((by, source), set()).add((category, who))
-        whole = sum(len(own) == of_by[by] for (by, _), own in prompts_of.items())
-        yield (
-            f"{gaps:,} of {gaps + len(cells):,} combinations of source and prompt have no row; "
-            f"{whole:,} of {len(sources):,} sources have all: what is missing is not guessed, and "
-            "makes ranges wider"
+def _layout(rows: Sequence[OutcomeRow], chosen: _Chosen) -> Iterator[str]:
+    """Yield what of a table lowers what can be said, with counts and the next step.
+
+    Raises DataError where no source has two prompts, every row is a control prompt, or the verdicts
+    would be too many.
+    """
+    own: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for row in rows:
+        own.setdefault((row.by, row.source), set()).add((row.category, row.who))
+    if all(len(prompts) == 1 for prompts in own.values()):
+        raise DataError(
+            f"{chosen.place}: none of {len(own):,} sources (column {capped(chosen.source)}) has "
+            "rows for two identities, so that nothing can be compared; expected the same source "
+            f"once for each identity. {columns_offered(chosen.names)}"
         )
-    if more := len(rows) - len(cells):
+    prompts_of: dict[str, set[tuple[str, str]]] = {}
+    for (by, _), prompts in own.items():
+        prompts_of.setdefault(by, set()).update(prompts)
+    if len(prompts_of) > _MOST_BY:
+        raise DataError(
+            f"{chosen.place}: column {capped(chosen.by)} has {len(prompts_of):,} values; at most "
+            f"{_MOST_BY} verdicts are given at once"
+        )
+    if all(row.is_control for row in rows):
+        raise DataError(
+            f"{chosen.place}: every row is a control prompt; expected rows of identities beside "
+            "them: see `control`"
+        )
+    lacking = [len(prompts_of[by]) - len(prompts) for (by, _), prompts in own.items()]
+    cells = sum(map(len, own.values()))
+    if gaps := sum(lacking):
+        yield (
+            f"{gaps:,} of {gaps + cells:,} combinations of source and prompt have no row; "
+            f"{lacking.count(0):,} of {len(own):,} sources have all: what is missing is not "
+            "guessed, and makes ranges wider"
+        )
+    if more := len(rows) - cells:
         why = "repeats" if chosen.repeat else "repeats, or another column tells them apart"
         yield (
             f"{more:,} rows are further answers to the same source and prompt: {why}; they are "
             "averaged"
-        )
-
-
-def _require_pairs(rows: Sequence[OutcomeRow], chosen: _Chosen) -> None:
-    """Raise DataError where no source has two prompts: nothing stands beside anything."""
-    prompts: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for row in rows:
-        prompts.setdefault((row.by, row.source), set()).add((row.category, row.who))
-    if all(len(own) == 1 for own in prompts.values()):
-        raise DataError(
-            f"{chosen.place}: none of {len(prompts):,} sources (column {capped(chosen.source)}) "
-            "has rows for two identities, so that nothing can be compared; expected the same "
-            f"source once for each identity. {columns_offered(chosen.names)}"
-        )
-    values = list(dict.fromkeys(row.by for row in rows))
-    if len(values) > _MOST_BY:
-        raise DataError(
-            f"{chosen.place}: column {capped(chosen.by)} has {len(values):,} values; at most "
-            f"{_MOST_BY} verdicts are given at once"
-        )
-    if not any(not row.is_control for row in rows):
-        raise DataError(
-            f"{chosen.place}: every row is a control prompt; expected rows of identities beside "
-            "them: see `control`"
         )
 
 

@@ -118,6 +118,19 @@ def choose_column(
     raise DataError(f"{path}: no column {capped(wanted)}; {columns_offered(columns, wanted)}")
 
 
+def needed_column(
+    path: str, columns: Sequence[str], wanted: str | None, defaults: Sequence[str], noun: str
+) -> str:
+    """Return the column of that noun, as `choose_column` does. Raises DataError without one."""
+    column = choose_column(path, columns, wanted, defaults)
+    if column is None:
+        raise DataError(
+            f"{path}: no column for the {noun}; expected one of {', '.join(defaults)}: "
+            f"name the column with `{noun}`. {columns_offered(columns)}"
+        )
+    return column
+
+
 def list_in_cell(
     cell: str, location: str, column: str, *, between: str = ""
 ) -> list[Any] | str | None:

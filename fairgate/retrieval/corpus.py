@@ -16,9 +16,9 @@ from fairgate.io.tables import (
     capped,
     checked_text,
     choose_column,
-    columns_offered,
     file_sha256,
     identifier,
+    needed_column,
     read_json_object,
     read_lines,
     read_rows,
@@ -150,13 +150,7 @@ class CorpusColumns:
         """Find the columns. Raises DataError where the text or a named column is missing."""
         self._path = spec.path
         names = table_columns(spec.path)
-        text = choose_column(spec.path, names, spec.text, TEXT_COLUMNS)
-        if text is None:
-            raise DataError(
-                f"{spec.path}: no column for the text; expected one of {', '.join(TEXT_COLUMNS)}: "
-                f"name the column with `text`. {columns_offered(names)}"
-            )
-        self.text = text
+        self.text = needed_column(spec.path, names, spec.text, TEXT_COLUMNS, "text")
         self.id = choose_column(spec.path, names, spec.id, ID_COLUMNS)
         self.label = choose_column(spec.path, names, spec.label, LABEL_COLUMNS)
         self._labels = LabelReader(self.label) if self.label is not None else None
@@ -244,14 +238,8 @@ def _of_table(
     path: str, id_column: str | None, label_column: str | None
 ) -> Iterator[tuple[str, str, str]]:
     names = table_columns(path)
-    ids = choose_column(path, names, id_column, ID_COLUMNS)
-    label = choose_column(path, names, label_column, LABEL_COLUMNS)
-    if ids is None or label is None:
-        lacking, usual = ("id", ID_COLUMNS) if ids is None else ("label", LABEL_COLUMNS)
-        raise DataError(
-            f"{path}: no column for the {lacking} of a document; expected one of "
-            f"{', '.join(usual)}: name the column with `{lacking}`. {columns_offered(names)}"
-        )
+    ids = needed_column(path, names, id_column, ID_COLUMNS, "id")
+    label = needed_column(path, names, label_column, LABEL_COLUMNS, "label")
     reader = LabelReader(label)
     for row in read_rows(path, list(dict.fromkeys((ids, label)))):
         location = f"{path}:{row.line}"

@@ -13,8 +13,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
-from operator import itemgetter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -51,14 +49,7 @@ OTLP = "otlp"
 Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one; the question where there is none."""
 _FIELDS = (
-    "key",
-    "response",
-    "documents",
-    "options",
-    "suite",
-    "margin",
-    "degrees",
-    "at_most",
+    *("key", "response", "documents", "options", "suite", "margin", "degrees", "at_most"),
     "served",
 )
 _PLAN_FIELDS = (PLAN, "wave", "query", "before", "prompt", "instruction", "labels", "changed")
@@ -197,25 +188,15 @@ def questions_hash(cases: Iterable[Case]) -> str:
 
     Cases whose question follows from answers are left out: `fairgate plan` does not write them.
     """
-    # Lines sort as the keys do that they begin with, so one after the other is made and hashed.
-    keyed = [(_as_json(case.key), case) for case in cases if not case.waits]
-    hashed, separator = hashlib.sha256(), ""
-    for key, alike in groupby(sorted(keyed, key=itemgetter(0)), key=itemgetter(0)):
-        for line in sorted({_question_line(key, case) for _, case in alike}):
-            hashed.update(f"{separator}{line}".encode())
-            separator = "\n"
-    return hashed.hexdigest()[:16]
-
-
-def _question_line(key: str, case: Case) -> str:
-    """Return as JSON what a case asks; `key` is its key as JSON."""
-    more = "[], []" if not case.before and not case.options else ""
-    more = more or f"{_as_json(case.before)}, {_as_json(case.options)}"
-    changed = None if case.changed is None else [case.changed.id, case.changed.text]
-    return (
-        f"[{key}, {_as_json(case.query)}, {_as_json(prompt_alone(case))}, {more}, "
-        f"{_as_json(changed)}]"
-    )
+    lines = {
+        _as_json([
+            case.key, case.query, prompt_alone(case), case.before, case.options,
+            case.changed and [case.changed.id, case.changed.text],
+        ])
+        for case in cases
+        if not case.waits
+    }  # fmt: skip
+    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
 
 
 class Told(NamedTuple):

@@ -10,12 +10,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairgate.domain.errors import DataError
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.io.tables import capped, read_whole
+from fairgate.io.tables import capped, read_json_objects
 
 _MESSAGES = "llm.output_messages"
 _QUESTION = ("query", "question", "input", "user_input", "text", "prompt")
@@ -63,17 +62,16 @@ def read_traces(path: str) -> list[Trace]:
     OpenInference.
     """
     traces: dict[str, dict[str, TraceSpan]] = {}
-    for location, value in _exports(path):
-        for resource in _list(value, "resourceSpans", location):
-            for scope in _list(resource, "scopeSpans", location):
-                for written in _list(scope, "spans", location):
-                    name, span = written.get("traceId"), _span(written, location)
-                    if not isinstance(name, str) or not name or not span.id:
-                        raise DataError(
-                            f"{location}: a span has no `traceId` or `spanId`; expected OTLP-JSON"
-                        )
-                    # An exporter that tried again wrote the same span twice.
-                    traces.setdefault(name, {}).setdefault(span.id, span)
+    for location, resource in _resources(path):
+        for scope in _list(resource, "scopeSpans", location):
+            for written in _list(scope, "spans", location):
+                name, span = written.get("traceId"), _span(written, location)
+                if not isinstance(name, str) or not name or not span.id:
+                    raise DataError(
+                        f"{location}: a span has no `traceId` or `spanId`; expected OTLP-JSON"
+                    )
+                # An exporter that tried again wrote the same span twice.
+                traces.setdefault(name, {}).setdefault(span.id, span)
     result = [
         _trace(f"{path}: trace {capped(name)}", spans)
         for name, spans in traces.items()
@@ -102,36 +100,19 @@ def entries(tree: Any) -> list[Any]:
     return [entry for _, entry in sorted(numbered, key=lambda pair: pair[0])]
 
 
-def _exports(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield each JSON object of the file, with its place."""
-    raw = read_whole(Path(path))
-    lines = [(n, line) for n, line in enumerate(raw.split(b"\n"), 1) if line.strip()]
-    if not lines:
-        raise DataError(f"{path}: is empty; expected an object with `resourceSpans`")
-    for number, text in [(1, raw)] if _is_begun(lines[0][1]) else lines:
-        try:
-            value = read_json(text)
-        except JsonError as error:
-            line = number + max(error.line, 1) - 1
+def _resources(path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the entries of `resourceSpans` in one object or a line each, with their places."""
+    for line, value in read_json_objects(path):
+        location = f"{path}:{line}"
+        if "scopeSpans" in value:
+            yield location, value
+            continue
+        if value.get("resourceSpans") is None:
             raise DataError(
-                f"{path}:{line}:{max(error.column, 1)}: {error}; expected OTLP-JSON, whole: an "
-                "export that was cut off has to be written again"
-            ) from error
-        if not isinstance(value, Mapping) or value.get("resourceSpans") is None:
-            raise DataError(
-                f"{path}:{number}: no object with `resourceSpans`; expected OTLP-JSON as "
+                f"{location}: no object with `resourceSpans`; expected OTLP-JSON as "
                 "OpenTelemetry's collector writes it"
             )
-        yield f"{path}:{number}", value
-
-
-def _is_begun(line: bytes) -> bool:
-    """Return whether a line is only the beginning of a value, which goes on below."""
-    try:
-        read_json(line)
-    except JsonError:
-        return line.strip() in (b"{", b"[") or not line.rstrip().endswith(b"}")
-    return False
+        yield from ((location, entry) for entry in _list(value, "resourceSpans", location))
 
 
 def _span(span: Mapping[str, Any], location: str) -> TraceSpan:

@@ -31,9 +31,9 @@ from fairgate.io.tables import (
     capped,
     checked_text,
     choose_column,
-    columns_offered,
     identifier,
     list_in_cell,
+    needed_column,
     read_rows,
     table_columns,
 )
@@ -341,12 +341,7 @@ def read_sources(
     """
     path = spec.path
     names = table_columns(path)
-    text_column = choose_column(path, names, spec.text, _TEXT_COLUMNS)
-    if text_column is None:
-        raise DataError(
-            f"{path}: no column for the text; expected one of {', '.join(_TEXT_COLUMNS)}: "
-            f"name the column with `text`. {columns_offered(names)}"
-        )
+    text_column = needed_column(path, names, spec.text, _TEXT_COLUMNS, "text")
     id_column = choose_column(path, names, spec.id, _ID_COLUMNS)
     sources: list[Source] = []
     lines: dict[str, int] = {}

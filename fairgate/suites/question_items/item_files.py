@@ -28,6 +28,7 @@ from fairgate.io.tables import (
     file_sha256,
     identifier,
     list_in_cell,
+    needed_column,
     read_rows,
     table_columns,
     written_value,
@@ -626,11 +627,7 @@ def stance_documents(files: Sequence[str]) -> Iterator[CorpusDocument]:
                 f"{path}: no column {STANCE_COLUMN!r}; every document of a collection must say "
                 f"whether it is {listed(STANCES)}. {columns_offered(names, STANCE_COLUMN)}"
             )
-        text_column = choose_column(path, names, None, (*TEXT_COLUMNS, "sentence"))
-        if text_column is None:
-            raise DataError(
-                f"{path}: no column for the text; expected one of {', '.join(TEXT_COLUMNS)}"
-            )
+        text_column = needed_column(path, names, None, (*TEXT_COLUMNS, "sentence"), "text")
         id_column = choose_column(path, names, None, ID_COLUMNS)
         for row in read_rows(path):
             location = f"{path}:{row.line}"
