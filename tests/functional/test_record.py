@@ -233,7 +233,7 @@ QUESTIONS = {
     "EU AI Act, Annex IV(2)(g): who is responsible, and where do they sign?": "Responsible for the system",
     "EU AI Act, Annex IV(2)(g): by which procedure was it tested?": "asked once for every identity and once for every control prompt",
     "EU AI Act, Annex IV(2)(g): what are the test data, and are they real cases?": "small sentiment sources.jsonl to be filled in",
-    "EU AI Act, Annex IV(2)(g): what does each metric of discriminatory impacts mean?": "answers differ from the usual answer",
+    "EU AI Act, Annex IV(2)(g): what does each metric of discriminatory impacts mean?": "The usual answer of a text is the one that most of its control prompts get",
     "EU AI Act, Annex IV(2)(g): what did the metrics give for whom?": "race/black : 100.0 (100.0 to 100.0)",
     "EU AI Act, Article 9(8): were the thresholds set before the test, and when?": "before: {limit} , 2026-05-20",
     "EU AI Act, Article 9(8): at which stage of its development was it tested?": "Stage (in development, before release, in use since): to be filled in",

@@ -144,6 +144,12 @@ class _Measured(_Read):
     inconclusive: int
 
 
+class _Labelled(_Read):
+    right: int = Field(ge=0)
+    labelled: int = Field(ge=1)
+    interval: tuple[Number, Number]
+
+
 class _Evidence(_Read):
     planned: int
     decided: int
@@ -170,6 +176,7 @@ class _Run(_Read):
     rules: list[_Rule]
     parity: list[_Parity]
     selection: list[_Selected] = []
+    labels: dict[Text, _Labelled] = {}
     evidence: _Evidence
     baseline: Text | None
     notices: list[Text]
@@ -670,6 +677,14 @@ def _unseen(run: _Run) -> Iterator[str]:
         yield f"{undecided:,} of {run.evidence.planned:,} cases were not decided."
     if run.baseline is None:
         yield "No baseline was compared with: whether anybody is treated worse than before is open."
+    for suite, said in run.labels.items():
+        low, high = (100 * end for end in said.interval)
+        yield (
+            f"{suite}: of {said.labelled:,} reported differences that people looked at, they call "
+            f"{said.right:,} read right ({low:.0f} to {high:.0f} %); others may be read wrong."
+        )
+    if not run.labels:
+        yield "Nobody has labelled cases: how many reported differences are read wrong is open."
     yield from run.notices
 
 
