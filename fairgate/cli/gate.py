@@ -40,7 +40,6 @@ from fairgate.terminal.output import progress_for, report_run, say
 @format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--verbose", is_flag=True, help="Print every rule, identity and figure, too.")
-@click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N",
     help="Ask about at most N sources or items a suite: a first look, not the gate.",
@@ -86,7 +85,6 @@ def run(policy: Path, **options: Any) -> int:
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
 @format_option
-@click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @runtime_options
 def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     """Judge the stored answers of RUN again; no language model is loaded.

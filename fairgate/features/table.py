@@ -55,7 +55,6 @@ _PARQUET = b"PAR1"
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @click.option("--verbose", is_flag=True, help="Print every rule, identity and figure, too.")
 @cache_option
-@click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 def table(file: str, **options: Any) -> int:
     """Judge the table FILE (CSV, TSV, JSON Lines, Parquet; `-`: standard input).
 

@@ -152,19 +152,7 @@ def report_run(
     else:
         text = render_console(view, colour=has_colour(), whole=options.get("verbose", False))
         click.echo(text, nl=False)
-    if options["open_page"]:
-        open_report(folder / "report.html")
     return ends
-
-
-def open_report(page: Path) -> None:
-    """Open the page in the user's browser; where there is none, say where it is."""
-    import webbrowser
-
-    if not page.is_file():
-        say(f"fairgate: note: no page was written; add `html` to --format: {harmless(str(page))}")
-    elif not webbrowser.open(page.absolute().as_uri()):
-        say(f"fairgate: note: no browser could be started; open {harmless(str(page))}")
 
 
 @dataclass(slots=True)

@@ -1,6 +1,4 @@
-"""`run --limit` is a first look that says so; `--open` and colour are for people."""
-
-import webbrowser
+"""`run --limit` is a first look that says so; colour is for people."""
 
 import pytest
 
@@ -30,18 +28,6 @@ def test_a_part_becomes_no_baseline_and_is_compared_with_none(limited):
     assert not (limited.root / "baselines").exists()
     assert limited.run("run", "policy.yaml", "--limit", "5", "--baseline", "b.json") == 2
     assert "--limit" in limited.err
-
-
-def test_open_starts_a_browser_with_the_page(workspace, monkeypatch):
-    opened = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
-    workspace.gate("positive", options=("--open",))
-    assert opened == [(workspace.root / "out" / "report.html").as_uri()]
-    monkeypatch.setattr(webbrowser, "open", lambda url: False)
-    workspace.run("run", "policy.yaml", "--out", "out", "--open")
-    assert "no browser could be started; open" in workspace.err
-    workspace.run("run", "policy.yaml", "--out", "out", "--open", "--format", "md")
-    assert "no page was written" in workspace.err
 
 
 @pytest.mark.parametrize(

@@ -63,9 +63,7 @@ def test_a_command_has_the_shared_options_that_mean_something_on_it(name):
     assert COMMANDS[name] & SHARED == EXPECTED[name]
 
 
-def test_what_writes_a_page_can_open_it_and_what_takes_long_can_be_quiet():
-    pages = {name for name, words in COMMANDS.items() if "--report-only" in words}
-    assert {name for name in pages if "--open" in COMMANDS[name]} == pages - OF_THE_ACTION
+def test_what_takes_long_can_be_quiet():
     assert {name for name in ASKED if "--quiet" not in COMMANDS[name]} == {"doctor", "hook smoke"}
 
 

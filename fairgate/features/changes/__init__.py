@@ -23,7 +23,7 @@ from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import quoted
 from fairgate.io.git import writable
 from fairgate.terminal import options as shared
-from fairgate.terminal.output import VERDICTS, has_colour, open_report, progress_for
+from fairgate.terminal.output import VERDICTS, has_colour, progress_for
 
 if TYPE_CHECKING:
     from fairgate.features.changes.base import Base
@@ -155,8 +155,6 @@ def _judged(
     draw = partial(render_console, colour=has_colour(), whole=options["verbose"])
     report = reported(judged, folder, formats, about, draw)
     write_comment(folder, report.comment(""), create=report.needs_attention)
-    if options["open_page"]:
-        open_report(folder / "report.html")
     return report
 
 

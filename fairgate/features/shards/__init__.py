@@ -21,7 +21,6 @@ _OF_MERGE = {
     "baseline": "--baseline",
     "report_only": "--report-only",
     "formats": "--format",
-    "open_page": "--open",
 }
 """Options of `run` that a part of a run has no use for."""
 
@@ -36,7 +35,6 @@ _OF_MERGE = {
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
 @shared.format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@click.option("--open", "open_page", is_flag=True, help="Open report.html in a browser at the end.")
 @click.option(
     "--no-attribution", is_flag=True,
     help="Ask nothing: changes are not attributed to retriever or generator.",

@@ -67,7 +67,7 @@ def test_no_notice_is_a_command(capsys, monkeypatch):
         monkeypatch.setattr(f"fairgate.{name}", lambda *_, **__: None)
     monkeypatch.setattr("fairgate.reports.console.render_console", lambda *_, **__: "")
     done = mock.Mock(notices=[f"x\n{text}" for text in HOSTILE])
-    options = {"report_only": False, "open_page": False, "formats": ""}
+    options = {"report_only": False, "formats": ""}
     report_run(done, mock.Mock(), (), options)
     err = capsys.readouterr().err
     assert len(err.split("\n")) == len(HOSTILE) + 1
