@@ -121,10 +121,10 @@ def _label(done: FinishedRun, case: str, options: Mapping[str, Any]) -> None:
     path = labels_path(Path(done.loaded.parsed.path), done.loaded)
     label = Label(
         suite=item.unit.suite,
-        case=plain(excerpt(case, MOST_CHARACTERS)),
+        case=excerpt(plain(case), MOST_CHARACTERS),
         content=content_of(done.run, item),
         reported=reported,
-        read=plain(redacted(read, done.loaded.policy.redact, MOST_CHARACTERS // 2)),
+        read=excerpt(plain(redacted(read, done.loaded.policy.redact)), MOST_CHARACTERS),
         right=options["verdict"] == "right",
         by=options["by"].strip(),
         date=(options["date"] or dt.datetime.now(tz=dt.UTC)).date().isoformat(),

@@ -37,7 +37,7 @@ ENOUGH = 30
 CONFIDENCE = 0.95
 MOST_CHARACTERS = 200
 """Of each text of a label."""
-_MOST_LINE, _MOST_BYTES = 2000, 4 << 20
+_MOST_LINE, _MOST_BYTES = 4096, 4 << 20
 _FORMS = {"content": r"[0-9a-f]{64}", "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}"}
 _AGAIN = "remove the line, or restore the file from version control"
 
@@ -150,12 +150,17 @@ def read_labels(path: Path) -> list[Label]:
 
 
 def add_label(path: Path, label: Label) -> None:
-    """Append a label to a file, whole or not at all. Raises DataError and UsageError."""
+    """Append a label to a file, whole or not at all. Raises DataError and UsageError.
+
+    Nothing is written that could not be read again.
+    """
     if link := link_on_the_way(path):
         raise UsageError(f"{harmless(str(link))} is a link, and labels are written through none")
     labels = [*read_labels(path), label]
     lines = (json.dumps(asdict(each), sort_keys=True, ensure_ascii=False) for each in labels)
-    write_text(path, "".join(f"{line}\n" for line in lines), option="--policy")
+    text = "".join(f"{line}\n" for line in lines)
+    decoded_labels(text.encode(), str(path))
+    write_text(path, text, option="--policy")
 
 
 def false_readings(labels: Sequence[Label]) -> frozenset[tuple[str, str]]:

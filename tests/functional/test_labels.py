@@ -47,6 +47,16 @@ def test_a_label_holds_what_was_read_and_no_text(red):
     assert [one.content for one in read_labels(kept(red))] == [content, content]
 
 
+@pytest.mark.parametrize(
+    "text", ["\U000e0001" * 200, "\u0301" * 300, '"' * 300, "\U0001d504" * 300, "::x\n"]
+)
+def test_whatever_was_read_can_be_read_again(red, monkeypatch, text):
+    monkeypatch.setattr("fairgate.gate.labels.reading_of", lambda _: (True, text))
+    for _ in range(2):
+        assert label(red, FIRST, "right", by="\U0001d504" * 200) == 0, red.err
+    assert len(read_labels(kept(red))) == 2
+
+
 @pytest.mark.parametrize("by", ["", " ", "x" * 201, "two\nlines"])
 def test_a_word_is_somebody_s(red, by):
     assert label(red, FIRST, "right", by=by) == 2
