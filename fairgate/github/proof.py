@@ -1,9 +1,10 @@
 """Earned blocking (`report-only: until-proven`): whether a gate's own history lets it stop builds.
 
 A new gate reports and stops nothing until pushes to the default branch, one for each merged pull
-request, were judged ten times, or for 28 days, without a red that went green again: somebody has
-accepted or taken back what it was about, and the count starts anew. A red that stands does not end
-it. From then on the gate blocks for good: what it has earned no later run takes away.
+request, were judged ten times, or for 28 days, without a red that ended: two green pushes in a row
+say that somebody has accepted or taken back what it was about, and the count starts anew. A red
+that stands, or comes and goes, is no such one: the harm may be there. Then the gate blocks for
+good: what it has earned no later run takes away.
 
 Read are GitHub's conclusions of this workflow's runs for pushes to the default branch, which end
 with their verdict. Never read are runs of pull requests, whose authors' code runs in them. A run
@@ -97,17 +98,17 @@ def earned(pushes: Iterable[JudgedPush], now: dt.datetime) -> tuple[bool, int]:
 
     `pushes` come oldest first. It has with NEEDED of them, or DAYS after the first of a count.
     """
-    count, since, was_red = 0, now, False
-    for at, is_red in pushes:
-        if at - since >= _LONG:
-            return True, count
-        if was_red and not is_red:
-            count = 0
-        since = since if count else at
-        count, was_red = count + 1, is_red
-        if count >= NEEDED:
-            return True, count
-    return now - since >= _LONG, count
+    counted: list[JudgedPush] = []
+    for push in pushes:
+        if counted and push.at - counted[0].at >= _LONG:
+            return True, len(counted)
+        counted.append(push)
+        last = counted[-2:]
+        if any(each.is_red for each in counted) and not any(each.is_red for each in last):
+            counted = last
+        if len(counted) >= NEEDED:
+            return True, len(counted)
+    return bool(counted) and now - counted[0].at >= _LONG, len(counted)
 
 
 def standing(
@@ -158,7 +159,7 @@ def _standing(
     more = NEEDED - count
     remark = (
         f"This gate reports and does not block yet: {count} of {NEEDED} pushes to "
-        f"`{harmless(branch)}` were judged without a red that went green again. "
+        f"`{harmless(branch)}` were judged without a red that ended. "
     )
     remark += (
         "From the next pull request on, a red one is blocked."

@@ -39,10 +39,10 @@ def gated(job, history, answer=worse, **inputs):
 
 @pytest.mark.parametrize(("runs", "code", "words"), [
     ("", 0, "0 of 10 pushes to `main` were judged"),
-    ("grg", 0, "1 of 10"),
+    ("gggrgg", 0, "2 of 10"),
     ("g" * 9, 0, "From the next pull request on, a red one is blocked."),
     ("g" * 10, 1, ""),
-    ("g" * 10 + "rg", 1, ""),
+    ("g" * 10 + "rgg", 1, ""),
 ])  # fmt: skip
 def test_a_new_gate_reports_and_a_proven_one_blocks(job, history, hub, runs, code, words):
     pushed(hub, runs)
@@ -88,7 +88,7 @@ def test_no_other_run_proves_a_gate(job, history, hub, said):
 @pytest.mark.parametrize("said", FORGED.values(), ids=FORGED)
 def test_nor_takes_its_proof_away(job, history, hub, said):
     pushed(hub)
-    pushed(hub, "rgrgrg", first=20, **said)
+    pushed(hub, "rggrgg", first=20, **said)
     assert gated(job, history) == 1
 
 
@@ -132,7 +132,7 @@ def test_nor_does_a_workflow_that_only_the_change_has_report_alone(job, history,
 
 
 @pytest.mark.parametrize("old", [
-    lambda hub: pushed(hub, "rg" * 50),
+    lambda hub: pushed(hub, "rgg" * 34),
     lambda hub: [pushed(hub, "rg", moves=False), pushed(hub, "g", first=20)],
 ])  # fmt: skip
 def test_a_gate_that_is_older_than_what_github_lists_is_no_new_one(job, history, hub, old):

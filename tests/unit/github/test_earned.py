@@ -21,9 +21,11 @@ def after(history, since=HOUR, step=HOUR):
     ("g" * 10, True, 10),
     ("r" * 10, True, 10),  # a red that stands is no reason to wait
     ("ggggrrrrrr", True, 10),
-    ("ggggggggrg", False, 1),  # one that went green again is
+    ("rgrgrgrgrg", True, 10),  # nor is one that comes and goes
+    ("gggggrgg", False, 2),  # one that ended is
     ("gggggrgggg", False, 4),
-    ("rgrgrgrgrgrgrgrgrg", False, 1),
+    ("rggrggrggrggrgg", False, 2),
+    ("ggggggggrg", True, 10),
     ("gggggrggggggggg", False, 9),
     ("gggggrgggggggggg", True, 10),
     ("g" * 10 + "rgrg", True, 10),  # what is earned stays
@@ -43,4 +45,4 @@ def test_or_four_weeks(history, days, has_earned):
 
 def test_weeks_that_were_earned_stay():
     assert after("grg", step=dt.timedelta(days=DAYS))[0]
-    assert not after("rgrgrg", step=dt.timedelta(days=DAYS // 2 - 1))[0]
+    assert not after("rggrgg", step=dt.timedelta(days=DAYS // 4 - 1))[0]
