@@ -120,7 +120,7 @@ def own_part(plain: str, forms: tuple[str, ...] = (), shown: str = "") -> str:
     pattern = pattern_of(forms)
     for match in _QUOTED.finditer(_blank(said, spans)):
         others = [word for word in WORD.findall(pattern.sub(" ", match[0])) if not word.isdigit()]
-        if not all(len(word) == 1 or next(words("denied").found(word), None) for word in others):
+        if not all(len(word) == 1 or words("denied").found(word) for word in others):
             spans.append(match.span())
     left = _blank(said, spans)
     return left if any(map(str.isalnum, left)) else said

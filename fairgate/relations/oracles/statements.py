@@ -34,7 +34,7 @@ _SENTENCE_END = re.compile(
 _CLAUSE_END = re.compile(r"[;(|→\u2014\u2015\n\u3001]|\s-+\s|(?<!\.)\.\s")
 _BEGINNING = re.compile(r"(?:[\s>#*•+=\"'“(\[<_\-→~]|\d+[.)]\s)*")
 _DECORATION = re.compile(r"[\s\"'*_)\]}>”’»」』]*")
-_BEHIND = re.compile(r"[\s\"'*_)\]}>”’»」』:=|\u2013-]*")
+_BEHIND = re.compile(r"[ \"'*_)\]}>”’»」』:=|\u2013-]*")
 _ANNOUNCED = re.compile(r"[:=→>][\s\"'*_(\[<{“「]*$|[{,]\s*\"$")
 """A colon, or the beginning of a key in JSON."""
 _HEADED = re.compile(
@@ -130,12 +130,14 @@ def _beginning(plain: str, stop: Stop, *, is_open: bool = False) -> Named | None
 
 @lru_cache(maxsize=4096)
 def _first(sentence: str, stop: Stop) -> Named | None:
-    answer = _Answer(sentence, stop)
-    label = _one(answer.named)
-    if label is None or label != answer.named[0] or not (label.is_led and label.is_ended):
+    begin, first = _span(_BEGINNING, sentence, 0), next(_labels(sentence, stop), None)
+    if not stop.choice and (first is None or not _leads().covers(sentence[begin : first.start])):
+        return None  # a cheap look
+    named = _Answer(sentence, stop).named
+    label = _one(named)
+    if label is None or label != named[0] or not (label.is_led and label.is_ended):
         return None
-    before = sentence[_span(_BEGINNING, sentence, 0) : label.start]
-    return label if _leads().covers(before) else None
+    return label if _leads().covers(sentence[begin : label.start]) else None
 
 
 def _leads() -> Words:
@@ -211,7 +213,7 @@ class _Answer:
         )
         for begin, end in () if said else reversed(spans):
             label = self._stated(begin, end) or self._only(begin, end)
-            if label and any(words("conclusion").found(self.own[begin : label.start])):
+            if label and words("conclusion").found(self.own[begin : label.start]):
                 return label
         return said
 
@@ -233,7 +235,7 @@ class _Answer:
     def _others(self) -> Iterator[Named]:
         """Yield letters that stand for options, and words that the text does not tell."""
         if self.stop.unknown >= 0:
-            for place in islice(words("unknown").found(self.own), _MOST_NAMED):
+            for place in words("unknown").found(self.own)[:_MOST_NAMED]:
                 yield Named(self.stop.unknown, *place)
         for match in _LETTER.finditer(self.own):
             if "abc".index(match[0]) <= max(self.stop.values):
@@ -242,6 +244,8 @@ class _Answer:
     def _cut(self, labels: Sequence[Named]) -> list[Named]:
         """Return the label of which an answer begins with the end, or ends with the beginning."""
         begin, found = _span(_BEGINNING, self.own, 0), []
+        if labels and labels[0].start <= begin:
+            return []
         first = _FIRST_WORD.match(self.own[begin : begin + 80])
         last = None if labels else _LAST_WORD.search(self.own[-80:])
         for number, form in enumerate(forms_of(self.stop.phrases)):
@@ -252,8 +256,7 @@ class _Answer:
             size = len(last[0]) if last and form.startswith(last[0]) else 0
             if max(_LEAST_LEFT, len(form) // 2) <= size < len(form):
                 found.append(named._replace(start=len(self.own) - size))
-        is_first = not labels or labels[0].start > begin
-        return found[:1] if is_first and len({label.value for label in found}) == 1 else []
+        return found[:1] if len({label.value for label in found}) == 1 else []
 
     def _judged(self, label: Named, following: Named | None) -> Named:
         """Say how a label stands, what keeps it from being said, or what it means if denied."""
@@ -261,9 +264,11 @@ class _Answer:
         begin = max(_span(_BEGINNING, own, self.begins[number]), label.start - _REACH)
         before = words("harmless").blanked(own[begin : label.start])
         before = before.rstrip("([ ") if label.is_letter else before
+        clause = _clause(before)
+        is_led = _is_led(before, clause)
         label = label._replace(
-            is_led=_is_led(before),
-            is_final=_is_led(before) and _is_final(before),
+            is_led=is_led,
+            is_final=is_led and _is_final(before),
             is_ended=self._is_ended(label, following, self.ends[number]),
         )
         if _UNMARKED.search(own, max(0, label.start - 9), label.start):
@@ -279,16 +284,14 @@ class _Answer:
             return label._replace(why=f"denied by {denial!r} behind it")
         if label.number < 0 and not label.is_letter:
             return label  # that the text does not tell denies by itself
-        return self._denied(label, _clause(before))
+        return self._denied(label, clause)
 
     def _denied(self, label: Named, clause: str) -> Named:
         """Say which words of its clause before a label deny it or leave it open."""
-        direct, loose, opens = (
-            list(words(kind).found(clause)) for kind in ("denied", "loose", "open")
-        )
-        denials = direct + loose
-        if not denials and not opens:
+        if not words("denied", "loose", "open").found(clause):
             return label
+        direct, loose, opens = (words(kind).found(clause) for kind in ("denied", "loose", "open"))
+        denials = direct + loose
         start, end = max(denials or opens)
         how = "denied" if denials else "left open"
         denied = label._replace(why=f"{how} by {clause[start:end]!r} before it")
@@ -328,19 +331,19 @@ class _Answer:
         return "one of several" if is_list and _LISTED.fullmatch(marks) else ""
 
 
-def _is_led(before: str) -> bool:
+def _is_led(before: str, clause: str) -> bool:
     """Tell whether a copula, a colon or only words that may begin an answer lead to a label."""
     for word in reversed(WORD.findall(before.rpartition(",")[2])):
         if word in words("copula").single:
             return True
         if word not in words("lead", "kind").single:
             break
-    return _ANNOUNCED.search(before) is not None or _leads().covers(_clause(before))
+    return _ANNOUNCED.search(before) is not None or _leads().covers(clause)
 
 
 def _is_final(before: str) -> bool:
     """Tell whether words that name the final answer lead to a label."""
-    places = list(words("answer").found(before))
+    places = words("answer").found(before)
     return bool(places) and _leads().covers(before[max(places)[1] :])
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-_NEAR = 60
-"""Characters of the longest phrase."""
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
@@ -25,26 +23,32 @@ class Words:
     single: frozenset[str]
     phrases: Mapping[str, re.Pattern[str]]
     """By the word that they begin with."""
+    firsts: frozenset[str]
+    """The words with which they begin: a cheap look."""
     unspaced: re.Pattern[str]
     """Those of languages without spaces, which stand inside other words."""
 
-    def found(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield where words and phrases of the kind stand in a folded text."""
-        for word in WORD.finditer(text):
-            phrase = self.phrases.get(word[0])
-            match = phrase and phrase.match(text, word.start())
-            if match:
-                yield match.span()
-            elif word[0] in self.single or (word[0].endswith("n't") and "n't" in self.single):
-                yield word.span()
+    def found(self, text: str) -> list[tuple[int, int]]:
+        """Return where words and phrases of the kind stand in a folded text, in no order."""
+        places: list[tuple[int, int]] = []
+        if "n't" in text or not self.firsts.isdisjoint(WORD.findall(text)):
+            for word in WORD.finditer(text):
+                phrase = self.phrases.get(word[0])
+                match = phrase and phrase.match(text, word.start())
+                if match:
+                    places.append(match.span())
+                elif word[0] in self.single or (word[0].endswith("n't") and "n't" in self.single):
+                    places.append(word.span())
         if not text.isascii():
-            yield from (match.span() for match in self.unspaced.finditer(text))
+            places += [match.span() for match in self.unspaced.finditer(text)]
+        return places
 
     def at(self, text: str, place: int) -> str:
         """Return the word or phrase of the kind that begins at a place; empty without one."""
-        near = text[place : place + _NEAR]
-        begin, end = next(self.found(near), (1, 1))
-        return near[:end] if begin == 0 else ""
+        word = WORD.match(text, place)
+        phrase = self.phrases.get(word[0]) if word is not None else None
+        match = (phrase and phrase.match(text, place)) or self.unspaced.match(text, place)
+        return match[0] if match else word[0] if word and word[0] in self.single else ""
 
     def blanked(self, text: str) -> str:
         """Replace the words and phrases of the kind by spaces."""
@@ -76,6 +80,7 @@ def words(*kinds: str) -> Words:
     return Words(
         frozenset(single),
         {f: re.compile(rf"(?:{'|'.join(each)})(?![^\W_])") for f, each in longest_first.items()},
+        frozenset([*single, *phrases]),
         re.compile("|".join(sorted(unspaced, key=len, reverse=True)) or r"(?!)"),
     )
 
