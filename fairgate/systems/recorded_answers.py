@@ -32,8 +32,11 @@ from fairgate.io.tables import (
     capped,
     checked_text,
     file_sha256,
+    is_one_value,
+    json_object,
     list_in_cell,
     read_json_objects,
+    read_lines,
     read_rows,
 )
 from fairgate.systems.generator import prompt_alone
@@ -67,6 +70,10 @@ _as_json = json.JSONEncoder().encode
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _MOST_DOCUMENTS = 1000
 _MOST_LISTS = 50_000
+_PLAIN = r'[^"\\\x00-\x1f]'
+"""A character that stands in a JSON text as itself."""
+_BEGIN = re.compile(rf'{{(?:"suite": "({_PLAIN}*)", )?"key": "({_PLAIN}+)"')
+_MOST_KNOWN, _LONGEST_KNOWN = 5000, 4096
 
 
 class SeenDocuments:
@@ -345,7 +352,10 @@ class RecordedAnswers:
 
     def name_of(self, case: Case) -> Name | None:
         """Return by what the file names a case; None where it has no line for it."""
-        return next((name for name in self.names_of(case) if name in self.answers), None)
+        for name in self.names_of(case):
+            if name in self.answers:
+                return name
+        return None
 
     def untied(self, plan: str, cases: Iterable[Case]) -> str:
         """Return a sentence where nothing shows what the answers answer; empty where all do.
@@ -357,7 +367,7 @@ class RecordedAnswers:
             return ""
         nothing = Case(key="", query="", suite="", instruction="", labels=(), cluster="")
         tied = {name for name in self._told if self._ties(name, nothing)}
-        for case in cases:
+        for case in cases if tied else ():
             if (name := self.name_of(case)) in tied and not self._ties(name, case):
                 tied.remove(name)
         untold = len(self.answers) - len(tied)
@@ -526,15 +536,41 @@ def _rows(path: str, documents: str, between: str = "") -> Iterator[tuple[int, M
 
 
 def _by_key(path: str) -> Iterator[_Answered]:
+    """Yield the rows of a file with keys.
+
+    A line that begins with its key, or with suite and key, and goes on as one that was read is the
+    same answer: a source's follow-ups mostly get its answer and its documents.
+    """
     seen = SeenDocuments()
-    for line, record in _rows(path, "documents"):
+    known: dict[tuple[str | None, str], Execution] = {}
+    for line, text, entry in _lines(path):
         location = f"{path}:{line}"
+        begin = _BEGIN.match(text) if len(text) <= _LONGEST_KNOWN else None
+        same = known.get((begin[1], text[begin.end() :])) if begin else None
+        if begin and same is not None:
+            yield _Answered(
+                location, (begin[1], begin[2]) if begin[1] else begin[2], begin[2], same
+            )
+            continue
+        record = json_object(text, path, line) if entry is None else entry
+        if record is None:
+            continue
         suite, key, answer = line_from(record, location, seen)
-        plan = _text(record, PLAN, location) or ""
-        yield _Answered(
-            location, (suite, key) if suite else key, key, answer,
-            _told(record, location, line), plan[:64],
-        )  # fmt: skip
+        told, plan = _told(record, location, line), _text(record, PLAN, location) or ""
+        # What begins the line need not be its suite and key: they may stand again at its end.
+        if begin and (begin[1] or "", begin[2]) == (suite, key) and told is None and not plan:
+            if len(known) > _MOST_KNOWN:
+                known.clear()
+            known[begin[1], text[begin.end() :]] = answer
+        yield _Answered(location, (suite, key) if suite else key, key, answer, told, plan[:64])
+
+
+def _lines(path: str) -> Iterator[tuple[int, str, Mapping[str, Any] | None]]:
+    """Yield each line of a file, or each row of a table or of an array, with its line."""
+    if PurePath(path).suffix.lower() in _TABLES or is_one_value(path):
+        yield from ((line, "", record) for line, record in _rows(path, "documents"))
+    else:
+        yield from ((line, text, None) for line, text in read_lines(path))
 
 
 def _by_question(path: str, columns: str | RowPaths, notices: list[str]) -> Iterator[_Answered]:

@@ -1,14 +1,18 @@
 """Answers that were produced elsewhere."""
 
+import contextlib
 import json
 import tracemalloc
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.gate.run_folder import document_to, execution_lines
+from fairgate.systems import recorded_answers
 from fairgate.systems.recorded_answers import read_recorded
 
 
@@ -167,7 +171,8 @@ def test_a_line_is_the_execution_whether_or_not_its_documents_were_written_befor
         assert json.loads(line)["documents"] == [{"id": str(n)}]
 
 
-def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path):
+def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path, monkeypatch):
+    monkeypatch.setattr(recorded_answers, "_MOST_KNOWN", 30)
     documents = [{"id": f"d{n}", "label": "toxic", "score": 0.5} for n in range(4)]
     rows = (
         {"key": f"s{n // 30}#{n % 30}", "response": f"Positive {n}.", "documents": documents}
@@ -185,3 +190,40 @@ def test_reading_and_writing_take_little_more_memory_than_the_answers(tmp_path):
         pass
     assert tracemalloc.get_traced_memory()[1] - before < 0.25 * live
     tracemalloc.stop()
+
+
+BEGINNINGS = (
+    '{"key": "s1"', '{"key": "s2#é/a b"', '{"key": ""', '{"key": "a\\"b"', '{"key": "a\tb"',
+    '{"suite": "a", "key": "s1"', '{"suite": "", "key": "s1"', '{"suite": "a", "key": "s2"',
+    '{"suite": "a", "suite": "a", "key": "s1"', '{"suite": null, "key": "s3"', '{"key":"s4"',
+    '{"key": 5', '{"key": "s6" "key": "s1"', ' {"key": "s7"', '["key": "s1"',
+)  # fmt: skip
+REMAINDERS = (
+    ', "response": "x"}', ', "response": "x", "documents": [{"id": "d1"}]}', "}", "", ": 1}",
+    ', "response": "x", "suite": "b"}', ', "response": "y", "key": "s1"}', ', "response": null}',
+    ', "response": "x", "margin": 1}', ', "response": "x", "query": "q"}', ', "response": 1}',
+    ', "response": "x"} {"key": "s1"}', ', "response": "\\ud800"}', ', "response": "", "plan": "p"}',
+)  # fmt: skip
+LINES = st.tuples(st.sampled_from(BEGINNINGS), st.sampled_from(REMAINDERS)).map("".join)
+
+
+def read_lines(path, *lines):
+    """Return what each line says, up to the first that cannot be read."""
+    path.write_text("".join(f"{line}\n" for line in ("", "", *lines)))
+    read = []
+    with contextlib.suppress(DataError):
+        read += ((row.name, row.answer, row.plan) for row in recorded_answers._by_key(str(path)))
+    return read
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(LINES, min_size=2, max_size=20))
+def test_every_line_says_what_it_says_without_those_before(tmp_path, lines):
+    path = tmp_path / "lines.jsonl"
+    alone = [read_lines(path, line) for line in lines]
+    valid = [line for line, read in zip(lines, alone, strict=True) if read]
+    assert read_lines(path, *valid) == [row for read in alone for row in read]
+    broken = next((line for line, read in zip(lines, alone, strict=True) if not read), None)
+    if broken is not None:
+        with pytest.raises(DataError):
+            recorded(tmp_path, *valid, broken)
