@@ -76,7 +76,7 @@ class RecordedPolicy(SystemKind):
     keys: ClassVar[tuple[str, ...]] = ("recorded",)
 
     recorded: Annotated[str, Names(Role.RECORDED)] = Field(
-        description="JSONL file of answers that were produced elsewhere.",
+        description="File of answers that were produced elsewhere: JSON Lines, CSV, Parquet.",
     )
     columns: ColumnsField | None = Field(
         default=None,
