@@ -60,11 +60,6 @@ def folded(text: str) -> str:
     return fold(text).replace("\n", " ").strip().rstrip(".")
 
 
-def is_word(character: str) -> bool:
-    """Return whether a character is part of a word: a letter, a digit, or a mark upon one."""
-    return character.isalnum() or is_mark(character)
-
-
 def is_mark(character: str) -> bool:
     """Return whether a character belongs to the one before it."""
     return not character.isascii() and unicodedata.category(character).startswith("M")
