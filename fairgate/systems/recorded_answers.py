@@ -69,38 +69,14 @@ _NAMED = 3
 _as_json = json.JSONEncoder().encode
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _MOST_DOCUMENTS = 1000
-_MOST_LISTS = 50_000
 _PLAIN = r'[^"\\\x00-\x1f]'
 """A character that stands in a JSON text as itself."""
 _BEGIN = re.compile(rf'{{(?:"suite": "({_PLAIN}*)", )?"key": "({_PLAIN}+)"')
 _MOST_KNOWN, _LONGEST_KNOWN = 5000, 4096
 
 
-class SeenDocuments:
-    """The documents of the lines so far: equal lists are checked once, and held once."""
-
-    def __init__(self) -> None:
-        """Begin with none."""
-        self._shared = SharedDocuments()
-        self._known: dict[bytes, tuple[Document, ...]] = {}
-
-    def documents(self, values: Sequence[object], location: str) -> tuple[Document, ...]:
-        """Return the documents that a recording's objects are. Raises DataError."""
-        # As they are written: 1, 1.0 and True are equal and not equally valid.
-        written = repr(values).encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(written, digest_size=16).digest()
-        documents = self._known.get(digest)
-        if documents is None:
-            documents = self._shared.held(
-                _document(value, f"{location}: documents[{i}]") for i, value in enumerate(values)
-            )
-            if len(self._known) < _MOST_LISTS:
-                self._known[digest] = documents
-        return documents
-
-
 def line_from(
-    record: Mapping[str, Any], location: str, seen: SeenDocuments
+    record: Mapping[str, Any], location: str, shared: SharedDocuments
 ) -> tuple[str, str, Execution]:
     """Return suite (empty where it names none), key and answer of a line's object.
 
@@ -116,7 +92,7 @@ def line_from(
         )
     answer = Execution(
         response=_text(record, "response", location),
-        documents=_documents(record.get("documents"), location, seen),
+        documents=_documents(record.get("documents"), location, shared),
         margin=_number(record.get("margin"), f"{location}: margin"),
         options=_texts(record, "options", location),
         degrees=_stored(degrees_from, record, location),
@@ -154,7 +130,9 @@ def _stored(read: Callable[[Any], Value], fields: Any, location: str) -> Value:
         raise DataError(f"{location}: {error}") from None
 
 
-def _documents(value: object, location: str, seen: SeenDocuments) -> tuple[Document, ...] | None:
+def _documents(
+    value: object, location: str, shared: SharedDocuments
+) -> tuple[Document, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list) or len(value) > _MOST_DOCUMENTS:
@@ -162,7 +140,9 @@ def _documents(value: object, location: str, seen: SeenDocuments) -> tuple[Docum
             f"{location}: documents is {capped(value)}; expected a list of at most "
             f"{_MOST_DOCUMENTS:,} objects in rank order, or null"
         )
-    return seen.documents(value, location)
+    return shared.held(
+        _document(each, f"{location}: documents[{i}]") for i, each in enumerate(value)
+    )
 
 
 def _document(value: object, location: str) -> Document:
@@ -541,7 +521,7 @@ def _by_key(path: str) -> Iterator[_Answered]:
     A line that begins with its key, or with suite and key, and goes on as one that was read is the
     same answer: a source's follow-ups mostly get its answer and its documents.
     """
-    seen = SeenDocuments()
+    shared = SharedDocuments()
     known: dict[tuple[str | None, str], Execution] = {}
     for line, text, entry in _lines(path):
         location = f"{path}:{line}"
@@ -555,7 +535,7 @@ def _by_key(path: str) -> Iterator[_Answered]:
         record = json_object(text, path, line) if entry is None else entry
         if record is None:
             continue
-        suite, key, answer = line_from(record, location, seen)
+        suite, key, answer = line_from(record, location, shared)
         told, plan = _told(record, location, line), _text(record, PLAN, location) or ""
         # What begins the line need not be its suite and key: they may stand again at its end.
         if begin and (begin[1] or "", begin[2]) == (suite, key) and told is None and not plan:

@@ -31,7 +31,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from fairgate import __version__
 from fairgate.domain.cases import Case, TestPlan, first_asked, system_key, uncrossed
 from fairgate.domain.errors import BudgetError, DataError, UsageError
-from fairgate.domain.executions import Document, Execution
+from fairgate.domain.executions import Document, Execution, SharedDocuments
 from fairgate.domain.ports import (
     NOTHING,
     Executed,
@@ -59,7 +59,7 @@ from fairgate.io.durable import PARTS, check_parts, write_parts
 from fairgate.io.git import prepared, writable
 from fairgate.io.tables import capped, read_json_object, read_json_objects, unreadable
 from fairgate.suites.metamorphic.assess import document_key
-from fairgate.systems.recorded_answers import SeenDocuments, line_from
+from fairgate.systems.recorded_answers import line_from
 from fairgate.systems.reference import reference_of
 
 MOST_SHARDS = 1000
@@ -424,13 +424,13 @@ def _read(part: Part, plan: TestPlan) -> Answered:
     """
     planned = {(case.suite, case.key) for case in part_of(plan, part.shard).cases}
     answered = Answered()
-    path, seen = part.folder / ANSWERS, SeenDocuments()
+    path, shared = part.folder / ANSWERS, SharedDocuments()
     for line, record in read_json_objects(str(path)):
         location = f"{path}:{line}"
         own = dict(record)
         absent, without = own.pop(_ABSENT, False), own.pop(_UNLABELLED, None)
         whole = own | ({"response": None} if absent is True else {})
-        suite, key, answer = line_from(whole, location, seen)
+        suite, key, answer = line_from(whole, location, shared)
         name, execution = (suite, key), answer._replace(suite=suite, key=key)
         # Attribution's questions may be there, too, where they were asked in parts.
         asked = key, first_asked(key), uncrossed(key), system_key(key)
