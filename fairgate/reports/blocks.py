@@ -116,9 +116,9 @@ def name(text: str, tone: Tone = Tone.NORMAL) -> Span:
     return Span(text, Kind.NAME, tone)
 
 
-def code(text: str, tone: Tone = Tone.NORMAL) -> Span:
+def code(text: str) -> Span:
     """Return a key, an id or a fingerprint."""
-    return Span(text, Kind.CODE, tone)
+    return Span(text, Kind.CODE)
 
 
 def command(text: str) -> Span:

@@ -161,13 +161,6 @@ def _more_is_better(metric: str) -> bool:
     return entry is not None and entry.better == "higher"
 
 
-def size(number: float, metric: str, bound: str = "") -> float:
-    """Return how bad a value is: its distance from 0 where 0 is best or a bound is of the size."""
-    entry = BY_ID.get(metric)
-    is_best_at_zero = entry is not None and entry.better is Better.TOWARD_ZERO
-    return abs(number) if is_best_at_zero or bound == "max_abs" else number
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
     """A rule in words and figures, as tables and files for other tools show it; not escaped."""

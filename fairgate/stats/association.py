@@ -120,18 +120,6 @@ def auc(scores: Floats, positive: Mask) -> float:
     return twice_wins / (2 * n_positive * n_negative)
 
 
-def quartiles(values: Floats) -> tuple[float, float, float]:
-    """Return the first quartile, the median and the third quartile; NaN for no values.
-
-    They interpolate linearly: R. J. Hyndman and Y. Fan, The American Statistician 50 (1996)
-    361-365, type 7, which is numpy's default.
-    """
-    if not len(values):
-        return float("nan"), float("nan"), float("nan")
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
-    return low, middle, high
-
-
 def _agreeing(counts: Counter[str], same: Callable[[str, str], bool]) -> int:
     """Return how many pairs of counted values agree."""
     equal = sum(_pairs(count) for count in counts.values())

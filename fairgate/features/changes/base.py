@@ -52,11 +52,11 @@ def base_of(root: Path, ref: str) -> Base:
     return Base(commit=BaseCommit(Clone(root), commit, api=None, repository=""), remarks=remarks)
 
 
-def commit_named(repository: Repository, ref: str, *, decides: bool = True) -> str:
+def commit_named(repository: Repository, ref: str) -> str:
     """Return the full name of the commit that `ref` names; it is in the clone.
 
-    Where it `decides`, a branch here is none that `origin` has otherwise: a clone that is used
-    again keeps its branches as they were. Raises UsageError.
+    A branch here is none that `origin` has otherwise: a clone that is used again keeps its branches
+    as they were. Raises UsageError.
     """
     name = re.match(r"[^~^]*", ref)[0]  # type: ignore[index]
     suffix = ref[len(name) :]
@@ -65,8 +65,7 @@ def commit_named(repository: Repository, ref: str, *, decides: bool = True) -> s
             f"--base is {quoted(ref)}; expected a branch, a commit, or one of them with `~1`"
         )
     commit = _root_of(repository, name)
-    if decides:
-        _refuse_stale(repository, name, commit)
+    _refuse_stale(repository, name, commit)
     if suffix:
         before = _one(repository, f"{commit}{suffix}^{{commit}}")
         if not before:

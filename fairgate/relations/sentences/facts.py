@@ -16,8 +16,6 @@ from typing import NamedTuple
 
 from fairgate.relations.sentences.number_words import DIGITS_OF, WORDS
 
-KINDS = ("link", "mail", "date", "time", "amount", "share", "phone", "number", "step", "name")
-
 
 class Fact(NamedTuple):
     """A kind of fact, and what it says in one form."""

@@ -396,17 +396,12 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
     )
 
 
-def documents_of(
-    material: Material, row: PairRow, other_case: str = ""
-) -> Sequence[Sequence[blocks.Words]]:
-    """Return the documents of a case that went, and those that came, as sentences name them.
-
-    Beside those of its source, or of another case.
-    """
+def documents_of(material: Material, row: PairRow) -> Sequence[Sequence[blocks.Words]]:
+    """Return the documents of a case that went beside its source's, and those that came."""
     executions, redact = material.run.executions, material.options.redact
     sides: list[list[blocks.Words]] = []
-    keys = (other_case or row.source, row.key)
-    for documents in _moved(*(executions.get((row.suite, key)) for key in keys)):
+    both = (executions.get((row.suite, key)) for key in (row.source, row.key))
+    for documents in _moved(*both):
         names_of_side: list[blocks.Words] = []
         for document in documents:
             words: blocks.Words = [code(excerpt(document.id or "a document", _ID_CHARACTERS))]

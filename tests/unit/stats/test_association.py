@@ -12,7 +12,6 @@ from fairgate.stats.association import (
     auc,
     commonest,
     entropy,
-    quartiles,
     stability,
     within_groups,
 )
@@ -64,11 +63,6 @@ def test_auc_is_the_share_of_won_pairs_with_ties_as_halves_and_needs_both_kinds(
         assert auc(scores, positive) == pytest.approx(expected)
     for kinds in ([True, True], [False, False], []):
         assert math.isnan(auc(np.zeros(len(kinds)), np.array(kinds, dtype=bool)))
-
-
-def test_quartiles_interpolate_linearly():
-    assert quartiles(np.array([1.0, 2.0, 3.0, 4.0])) == pytest.approx((1.75, 2.5, 3.25))
-    assert all(math.isnan(value) for value in quartiles(np.zeros(0)))
 
 
 @pytest.mark.parametrize(
