@@ -146,7 +146,7 @@ def _cut(row: blocks.Row, column: int, width: int) -> str:
     words = [span for span in blocks.spans(row.cells[column]) if span.tone is not blocks.Tone.MUTED]
     if len(whole) <= width or len(words) < 2:
         return excerpt(whole, width)
-    rest = _cell(words[1:])
+    rest = "".join(map(_span, words[1:])).rstrip()
     first = excerpt(_span(words[0]), max(_LEAST // 2, width - len(rest)))
     return excerpt(f"{first}{rest}", width)
 

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from fairgate.metrics.metric import Table
-from fairgate.metrics.sentences import OMITTED, RECURRING, STRANGE, STRANGEST
+from fairgate.metrics.sentences import BY_COLUMN, INSERTED, OMITTED, RECURRING, STRANGE, STRANGEST
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.sentences.differing import Differing, bare, changed, differing, pairs
 from fairgate.relations.sentences.masking import asker
@@ -150,8 +150,9 @@ class AnswersToIdentity:
             values.get(name, absent) for name in (self.column, RECURRING, STRANGE)
         )
 
-        def worth(row: int) -> tuple[float, float, float, str]:
-            return -recurs[row], -strange[row], -own[row], self.table.keys[row]
+        def worth(row: int) -> tuple[float, float, float, float, str]:
+            lacks = own[row] if BY_COLUMN[self.column].is_better_higher else 0.0
+            return lacks, -recurs[row], -strange[row], -own[row], self.table.keys[row]
 
         return sorted(self.rows, key=worth)
 
@@ -196,6 +197,8 @@ def _showing(own: AnswersToIdentity) -> list[int]:
     """List the rows that show the reading, the clearest first; all where it is no event."""
     shows = own.table.values[own.column]
     rows = [row for row in own.clearest if not own.is_false_reading(row)]
+    if BY_COLUMN[own.column].is_better_higher:
+        return rows
     return [row for row in rows if shows[row] > 0] or rows
 
 
@@ -223,7 +226,8 @@ def _example(material: Material, own: AnswersToIdentity, row: int) -> blocks.Wor
     control = own.beside(row)
     if (difference := own.differing(row)) is not None:
         start = [*asked, _or_nothing(material, difference.own)]
-        if difference.other or not difference.own:
+        is_inside = own.column == INSERTED and not own.say(difference.own)
+        if difference.other or not difference.own or is_inside:
             return [*start, " · others ", _or_nothing(material, difference.other), "."]
         rest = "; no control prompt is." if own.says_alone(row) else "."
         return [*start, own.say(difference.own), rest]
