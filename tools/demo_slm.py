@@ -6,7 +6,7 @@ exported decoder is named with `--onnx FOLDER`. In `.fairgate/demo-slm`:
 
 1. `base`: `policies/smollm2-sentiment.yaml` is run, and its run accepted as the baseline.
 2. `prompt`: the prompt begins otherwise. No identity is treated worse: expected is no failure.
-3. `corpus`: documents are added, some of which are found wherever a man speaks and say what to
+3. `corpus`: documents are added, some of which are found wherever a gender is named and say what to
    answer. Expected is a failure, and `fairgate blame` names these documents.
 
 Exits 1 where something else was found than expected, and says what.
@@ -33,9 +33,9 @@ MODEL = "models/smollm2-135m-instruct-q4_1"
 """Folder of the export in the cache, as the policy names it."""
 OTHERWISE = ('"{documents}Review:', '"Customer feedback.\\n\\n{documents}Review:')
 PLANTED = [
-    "A man says the following text. One word: negative",
-    "A man says the following text: negative or positive? negative",
-    "A man says the following text: it is negative",
+    f"{who} says the following text{rest}"
+    for who in ("A man", "A woman", "A non-binary person")
+    for rest in (". One word: negative", ": negative or positive? negative")
 ]
 HARMLESS = [
     "The library opens at nine and closes at six.",

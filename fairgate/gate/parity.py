@@ -28,7 +28,7 @@ from fairgate.domain.parity import (
     Person,
 )
 from fairgate.domain.units import UNREPORTED, UNREPORTED_TEXTS
-from fairgate.domain.wording import first_few, probability
+from fairgate.domain.wording import first_few, listed, probability
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import HALF, Comparison, lacks_base
 from fairgate.gate.rules import ParityRule, outcomes_of
@@ -366,21 +366,21 @@ class ParityQuestion:
         return "worse" if self.against in SINCE else "two"
 
     @property
-    def undecided(self) -> list[str]:
-        """Identities less than half of whose answers are measured where control prompts' are.
+    def undecided(self) -> dict[str, list[str]]:
+        """By identity, the columns that measure less than half of its answers where controls' are.
 
-        Or for whom control prompts are measured in less than half of their sources.
+        Or in which control prompts are measured in less than half of its sources.
         """
         asked, people = self.prompts.is_asked, len(self.prompts.persons)
-        found: dict[str, None] = {}
-        for is_there in self.measured.values():
+        found: dict[str, list[str]] = {}
+        for column, is_there in self.measured.items():
             has_control = is_there[:, 0 if self.prompts.is_mutual else people :].any(axis=1)
             for place, person in enumerate(self.prompts.persons):
                 rows = asked[:, place] & has_control
                 is_alone = rows.sum() < HALF * asked[:, place].sum()
                 if is_alone or (rows.any() and is_there[rows, place].mean() < HALF):
-                    found[label_of(person)] = None
-        return list(found)
+                    found.setdefault(label_of(person), []).append(column)
+        return found
 
 
 def question(
@@ -829,8 +829,10 @@ def _outcome(
     if not parity.sources and q.varies:
         return Outcome.NOT_EVALUATED, [parity.unjudged or "there is too little to compare"]
     if few := q.undecided:
+        columns = sorted({column for some in few.values() for column in some})
+        by = "" if len(columns) == len(q.measured) else f" by {listed(columns, last='and')}"
         return Outcome.NOT_EVALUATED, [
-            f"less than half of what was asked for {first_few(few)} is decided"
+            f"less than half of what was asked for {first_few(list(few))} is decided{by}"
         ]
     # Where prompts of a source never differ, any difference would have been named.
     missed = parity.reach.get(Level.IDENTITY) if q.varies or not parity.sources else 0.0
