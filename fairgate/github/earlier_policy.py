@@ -70,6 +70,13 @@ def earlier_path(base: BaseCommit, root: Path, path: str, name: str) -> str | No
     )
 
 
+def is_known(base: BaseCommit, root: Path, path: str) -> bool:
+    """Return whether the base has the policy, here or at an earlier path. Raises UsageError."""
+    if base.read(path) is not None:
+        return True
+    return earlier_path(base, root, path, _name_at(root / path) or "") is not None
+
+
 def _top(root: Path, prefix: str) -> Path:
     inner, root = PurePosixPath(prefix).parts, root.resolve()
     return root.parents[len(inner) - 1] if inner else root

@@ -256,7 +256,8 @@ def _standing(inputs: Inputs, subject: Posting) -> Standing:
     if not inputs.until_proven:
         return ALWAYS
     base = base_commit(subject.event, inputs.root, inputs.workspace, subject.api)
-    return standing(subject.api, subject.event, base, inputs.policies, subject.environment)
+    event, api = subject.event, subject.api
+    return standing(api, event, base, inputs.root, inputs.policies, subject.environment)
 
 
 def _publish(

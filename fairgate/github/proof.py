@@ -18,13 +18,14 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from fairgate.domain.errors import ApiError, FairGateError
 from fairgate.domain.wording import harmless
 from fairgate.github.api import GitHubApi, commit_of, natural, rows_of, value_at
 from fairgate.github.base_commit import BaseCommit
+from fairgate.github.earlier_policy import is_known
 from fairgate.github.event import Event, workflow_path
 from fairgate.github.stored_answers import first_moves
 
@@ -115,6 +116,7 @@ def standing(
     api: GitHubApi | None,
     event: Event,
     base: BaseCommit | None,
+    root: Path,
     policies: Sequence[str],
     environment: Mapping[str, str],
 ) -> Standing:
@@ -122,7 +124,9 @@ def standing(
     if base is None:
         return ALWAYS
     try:
-        return _standing(api, event, base, policies, workflow_path(event.repository, environment))
+        workflow = workflow_path(event.repository, environment)
+        is_gated = any(is_known(base, root, name) for name in policies)
+        return _standing(api, event, base, workflow, is_gated=is_gated)
     except FairGateError as error:
         return Standing(
             blocks=True,
@@ -132,11 +136,11 @@ def standing(
 
 
 def _standing(
-    api: GitHubApi | None, event: Event, base: BaseCommit, policies: Sequence[str], workflow: str
+    api: GitHubApi | None, event: Event, base: BaseCommit, workflow: str, *, is_gated: bool
 ) -> Standing:
     if api is None or not workflow or not event.default_branch:
         raise ApiError("there is no token, or the event names no workflow and default branch")
-    if base.read_from_top(workflow) is None and any(base.read(name) for name in policies):
+    if is_gated and base.read_from_top(workflow) is None:
         raise ApiError("the base commit has a policy, and not the workflow that runs")
     home, branch = f"/repos/{event.repository}", event.default_branch
     answer = api.get(

@@ -248,12 +248,7 @@ def _csv_records(path: str) -> Iterator[tuple[int, list[str]]]:
 def _read_csv(path: str) -> Iterator[Row]:
     records = _csv_records(path)
     header_line, header = next(records, (0, []))
-    twice = {name for name, times in Counter(header).items() if name and times > 1}
-    if twice:
-        raise DataError(
-            f"{path}:{header_line}: column {capped(min(twice))} stands twice in the header; "
-            "expected different names"
-        )
+    _refuse_twice(header, f"{path}:{header_line}")
     width = len(header)
     for number, (line, fields) in enumerate(records, 1):
         if len(fields) != width:
@@ -262,6 +257,16 @@ def _read_csv(path: str) -> Iterator[Row]:
                 f"{width} as in the header: check delimiters and quotes"
             )
         yield Row(number, line, dict(zip(header, fields, strict=True)))
+
+
+def _refuse_twice(columns: Sequence[str], location: str) -> None:
+    """Raise DataError where one column would hide another of its name."""
+    twice = {name for name, times in Counter(columns).items() if name and times > 1}
+    if twice:
+        raise DataError(
+            f"{location}: column {capped(min(twice))} stands twice in the header; "
+            "expected different names"
+        )
 
 
 def read_json_objects(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -310,6 +315,8 @@ def _objects_of(path: str) -> Iterator[tuple[int, dict[str, Any]]]:
     lines: Iterator[int] = count(1)  # within an object only the number of a row is known
     if isinstance(value, dict):
         columnar = _rows_of_columns(value)
+        if columnar is not None and isinstance(value.get("columns"), list):
+            _refuse_twice([str(name) for name in value["columns"]], path)
         lists = [inner for inner in value.values() if _is_list_of_objects(inner)]
         lists = lists if columnar is None else [columnar]
         if len(lists) != 1:
@@ -408,6 +415,11 @@ def _parquet_file(path: str) -> Any:
             f"{path}: its {stored:,} bytes would become {size:,}, more than {_MOST_EXPANSION} "
             "times as many; expected a table: write it without what repeats"
         )
+    try:
+        _refuse_twice(table.schema_arrow.names, path)
+    except DataError:
+        table.close()
+        raise
     return table
 
 
@@ -422,7 +434,8 @@ def _read_parquet(path: str, columns: Sequence[str] | None) -> Iterator[Row]:
             for values in batch.to_pylist():
                 number += 1
                 yield Row(number, number, values)
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+    except (pa.ArrowException, ArithmeticError, OSError, ValueError) as error:
+        # Python itself refuses a day of the year 300,000, and a zone of time that nobody knows.
         raise DataError(
             f"{path}:{number + 1}: the Parquet file is damaged after row {number} "
             f"({capped(str(error), 120)}); make it again"

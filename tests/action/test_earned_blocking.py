@@ -131,6 +131,18 @@ def test_nor_does_a_workflow_that_only_the_change_has_report_alone(job, history,
     assert "cannot be read, so it does" in job.summary
 
 
+@pytest.mark.parametrize("moved", ["policies/new.yaml", "gates/small.yaml", "small.gate"])
+def test_nor_does_one_that_is_renamed_together_with_its_policy(job, history, hub, moved):
+    pushed(hub)
+    history.proposes(worse, {moved: POLICY})
+    history.git("rm", "-q", "policies/small.yaml", WORKFLOW_PATH)
+    history.write(".github/workflows/new.yml", WORKFLOW)
+    history.commit()
+    ref = f"{REPOSITORY}/.github/workflows/new.yml@refs/pull/7/merge"
+    named = {"FAIRGATE_POLICY": moved, "GITHUB_WORKFLOW_REF": ref}
+    assert job.pull(history, **EARNED, **named) == 1
+
+
 @pytest.mark.parametrize("old", [
     lambda hub: pushed(hub, "rgg" * 34),
     lambda hub: [pushed(hub, "rg", moves=False), pushed(hub, "g", first=20)],

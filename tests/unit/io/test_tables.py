@@ -89,6 +89,7 @@ def test_reading_is_lazy_and_leaves_the_field_limit_of_the_process_alone(tmp_pat
         ("t.csv", "", r"t\.csv: is empty"),
         ("t.jsonl", "\n\n", r"t\.jsonl: is empty"),
         ("t.csv", "a,a\n1,2\n", r"t\.csv:1: column 'a' stands twice"),
+        ("t.json", '{"columns": ["a", "a"], "data": [[1, 2]]}', "column 'a' stands twice"),
         ("t.csv", "a,b\n1,2\n1,2,3\n", r"t\.csv:3: 3 fields.*expected 2"),
         ("t.csv", 'a\n"open\nnever closed\n', r"t\.csv:2: broken record .*up to line 3"),
         ("t.csv", 'a\n"x"y\n', r"t\.csv:2: broken record"),
@@ -137,6 +138,29 @@ def test_a_damaged_parquet_file_is_no_traceback(tmp_path):
     path.write_bytes(bytes(raw))
     with pytest.raises(DataError, match="damaged after row"):
         list(read_rows(str(path)))
+
+
+@pytest.mark.parametrize(("kind", "number"), [
+    ("timestamp[s]", 2**40), ("timestamp[us]", 2**62), ("timestamp[ns]", 2**62 + 1),
+    ("date32[day]", 2**30), ("time64[ns]", 1), ("duration[ns]", 1),
+])  # fmt: skip
+def test_a_value_that_python_cannot_hold_is_no_traceback(tmp_path, kind, number):
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    column = pa.array([number]).cast(pa.int32() if "32" in kind else pa.int64())
+    pytest.importorskip("pyarrow.parquet").write_table(pa.table({"a": column.view(kind)}), path)
+    with pytest.raises(DataError, match="damaged after row 0"):
+        list(read_rows(str(path)))
+
+
+def test_no_column_of_a_parquet_file_hides_another(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "t.parquet"
+    two = pa.Table.from_arrays([pa.array(["x"]), pa.array(["y"])], ["a", "a"])
+    pytest.importorskip("pyarrow.parquet").write_table(two, path)
+    for read in (table_columns, lambda path: list(read_rows(path))):
+        with pytest.raises(DataError, match="column 'a' stands twice"):
+            read(str(path))
 
 
 def test_parquet_reads_only_the_columns_that_are_asked_for(tmp_path):
