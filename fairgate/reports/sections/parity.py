@@ -377,7 +377,7 @@ def _row(material: Material, finding: NamedFinding, *, several: bool, has_base: 
         before = level(node.control_before, column)
         is_same = before == level(node.control, column)
         control += [", unchanged"] if is_same else [", was ", figure(before)]
-    mark = Outcome.FAIL if finding.is_failing and rule.outcome is Outcome.FAIL else Outcome.PASS
+    mark = Outcome.PASS if rule.outcome is Outcome.FAIL and not finding.is_failing else rule.outcome
     return blocks.Row(
         cells=[
             [blocks.Span(mark.value, blocks.Kind.MARK)],
