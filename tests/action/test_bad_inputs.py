@@ -9,7 +9,7 @@ from action.repositories import LOOSE, POLICY, worse
 def test_bad_inputs_are_usage_errors_with_outputs(job, history):
     for name, value, said in (
         ("FAIRGATE_COMMENT", "sometimes", "on-change"),
-        ("FAIRGATE_REPORT_ONLY", "yes", "`true` or `false`"),
+        ("FAIRGATE_REPORT_ONLY", "yes", "`true`, `false` or `until-proven`"),
         ("FAIRGATE_POLICY", "../../etc/passwd", "inside the checkout"),
         ("FAIRGATE_POLICY", "/etc/passwd", "inside the checkout"),
         ("FAIRGATE_POLICY", "", "policy is empty"),
