@@ -30,6 +30,9 @@ _ROWS_AT_ONCE = 500
 _WORTH_GIVING_BACK = 64 << 20
 """Bytes of free space in the file that are worth writing it anew."""
 _SCHEMA_VERSION = 1
+_OF_SQLITE, _LOCK = ("-wal", "-shm"), ".lock"
+_BESIDE = (*_OF_SQLITE, _LOCK)
+"""Ends of the names of a store's other files."""
 _BUSY_SECONDS = 60.0
 _RETRY_SECONDS = 0.01
 _TABLE = """
@@ -65,8 +68,14 @@ class SqliteResultStore:
     """
 
     def __init__(self, path: Path | str) -> None:
-        """Open the store, or make it. Raises StoreError."""
+        """Open the store, or make it. Raises StoreError, also where a file of it is a link."""
         self._path = Path(path)
+        for file in (Path(f"{path}{suffix}") for suffix in ("", *_BESIDE)):
+            if file.is_symlink():
+                raise StoreError(
+                    f"{file}: is a link, and nothing is stored through one; remove it, or name "
+                    "another place with --cache"
+                )
         self._lock = threading.RLock()
         self.notices: list[str] = []
         with self._mapped_errors():
@@ -183,7 +192,7 @@ class SqliteResultStore:
     def _rebuild(self) -> None:
         """Move the damaged file aside, start a new one and copy over what is still readable."""
         path = self._path
-        with Path(f"{path}.lock").open("wb") as lock:
+        with Path(f"{path}{_LOCK}").open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             # Another process may have repaired the file while this one waited.
             with contextlib.suppress(sqlite3.DatabaseError):
@@ -193,7 +202,7 @@ class SqliteResultStore:
                 self._connection.close()
             names = (Path(f"{path}.corrupt-{n}") for n in itertools.count(1))
             aside = next(name for name in names if not name.exists())
-            for suffix in ("", "-wal", "-shm"):
+            for suffix in ("", *_OF_SQLITE):
                 with contextlib.suppress(FileNotFoundError):
                     Path(f"{path}{suffix}").rename(f"{aside}{suffix}")
             self._connection = _opened(path)

@@ -179,6 +179,22 @@ def test_a_store_of_a_newer_version_and_a_folder_that_cannot_be_made_are_refused
         SqliteResultStore(path / "results.sqlite")
 
 
+@pytest.mark.parametrize("content", [b"", b"damaged" * 1000])
+@pytest.mark.parametrize("suffix", ["", "-wal", "-shm", ".lock"])
+def test_no_file_of_a_store_leads_elsewhere(path, tmp_path, suffix, content):
+    """Whoever can put a link into a cache would have another file written, or emptied."""
+    other = tmp_path / "other"
+    path.parent.mkdir()
+    other.write_bytes(content or b"kept")
+    if suffix:
+        path.write_bytes(content)
+    path.with_name(f"{path.name}{suffix}").symlink_to(other)
+    with pytest.raises(StoreError, match="is a link"):
+        SqliteResultStore(path)
+    assert other.read_bytes() == (content or b"kept")
+    assert sorted(tmp_path.glob("**/*corrupt*")) == []
+
+
 def test_a_store_held_by_another_process_is_said(path, opened, monkeypatch):
     monkeypatch.setattr("fairgate.systems.result_store._BUSY_SECONDS", 0.05)
     store = opened(path)
