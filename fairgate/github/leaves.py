@@ -42,12 +42,14 @@ def leaves_of(
 
     Without those that `without` names and, if they are not wanted, those that have their defaults.
     """
-    data = part.model_dump(mode="json", exclude_defaults=not with_defaults, exclude=set(without))
+    data = part.model_dump(
+        mode="json", by_alias=True, exclude_defaults=not with_defaults, exclude=set(without)
+    )
     return ", ".join(f"{_short(path)} {_cut(_json(value), 0)}" for path, value in _alone(data, ""))
 
 
 def _data(part: object) -> object:
-    return part.model_dump(mode="json") if isinstance(part, BaseModel) else part
+    return part.model_dump(mode="json", by_alias=True) if isinstance(part, BaseModel) else part
 
 
 def _below(path: str, key: object) -> str:

@@ -362,7 +362,8 @@ def _parts(name: str, before: Strict | str | None, after: Strict | str | None) -
 
 def _unweighed(before: Strict, after: Strict, weighed: frozenset[str]) -> Iterator[_Found]:
     """Name every change of a key that nothing here weighs, such as a new one of a policy."""
-    then, now = (part.model_dump(mode="json", exclude=set(weighed)) for part in (before, after))
+    parts, rest = (before, after), set(weighed)
+    then, now = (part.model_dump(mode="json", by_alias=True, exclude=rest) for part in parts)
     for change in leaf_changes(then, now):
         yield _WHOLE, change
 

@@ -8,8 +8,9 @@ from fakes.policies import parse_policy, plan_of, suites_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairgate.domain.schema import ScorePolicy
 from fairgate.github import loosenings
-from fairgate.github.leaves import leaf_changes
+from fairgate.github.leaves import leaf_changes, leaves_of
 from fairgate.policy.schema import (
     GatePolicy,
     Policy,
@@ -162,3 +163,9 @@ def with_entry(name, kind, **more):
 def test_a_key_that_nothing_weighs_yet_is_listed(before, after, said):
     found = loosenings.loosened(before, after, (PLAN, PLAN), (SUITES, SUITES))
     assert [one.sentence for one in found] == [said]
+
+
+def test_keys_are_named_as_policies_write_them():
+    policies = (ScorePolicy.model_validate({"from": low, "to": 10}) for low in (1, 2))
+    assert [*leaf_changes(*policies)] == ["from changed from 1.0 to 2.0"]
+    assert "from 1.0" in leaves_of(ScorePolicy.model_validate({"from": 1, "to": 10}))
