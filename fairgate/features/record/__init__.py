@@ -677,11 +677,12 @@ def _unseen(run: _Run) -> Iterator[str]:
         yield f"{undecided:,} of {run.evidence.planned:,} cases were not decided."
     if run.baseline is None:
         yield "No baseline was compared with: whether anybody is treated worse than before is open."
-    for suite, said in run.labels.items():
-        low, high = (100 * end for end in said.interval)
+    for suite, precision in run.labels.items():
+        low, high = (100 * end for end in precision.interval)
         yield (
-            f"{suite}: of {said.labelled:,} reported differences that people looked at, they call "
-            f"{said.right:,} read right ({low:.0f} to {high:.0f} %); others may be read wrong."
+            f"{suite}: of {precision.labelled:,} reported differences that people looked at, they "
+            f"call {precision.right:,} read right ({low:.0f} to {high:.0f} %); others may be read "
+            "wrong."
         )
     if not run.labels:
         yield "Nobody has labelled cases: how many reported differences are read wrong is open."
