@@ -52,6 +52,18 @@ def test_the_title_says_the_level(level, who, title):
         assert title in render(view).partition("\n")[0]
 
 
+@pytest.mark.parametrize("outcome", [Outcome.PASS, Outcome.NOT_EVALUATED])
+def test_only_what_was_judged_has_a_tick(outcome):
+    """Somebody may be named within the limit where another's answers decide too little."""
+    named = node(Level.IDENTITY, [ELDERLY], estimate=0.04)
+    rule = parity_rule(
+        "answers", 0, named, against=Against.CONTROL, failing=[], outcome=outcome, reasons=["few"]
+    )
+    view = view_of(having(passing(), rules=[rule]))
+    [row] = [line for line in render_console(view).splitlines() if "+4.0" in line]
+    assert row.split()[0].startswith("ok") == (outcome is Outcome.PASS)
+
+
 def test_the_title_names_only_whom_the_rule_fails():
     worse = node(Level.IDENTITY, [ELDERLY], estimate=0.3)
     rule = parity_rule(
