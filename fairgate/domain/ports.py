@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -84,28 +84,6 @@ class Generator(Protocol):
 
         An answer depends on its request alone, never on the batch it ran in. Raises ModelError.
         """
-        ...
-
-
-class Team(Protocol):
-    """Workers that have models of their own, for as long as a run asks."""
-
-    @property
-    def notices(self) -> list[str]:
-        """Return which workers were lost, and what their models say. Not part of a result."""
-        ...
-
-    @property
-    def machines(self) -> Sequence[Mapping[str, str]]:
-        """Return each worker's libraries and processor."""
-        ...
-
-    def generator(self, inner: Generator, model: str) -> Generator:
-        """Return a model that workers ask; `inner` is it here, `model` what tells them which."""
-        ...
-
-    def close(self) -> None:
-        """End all workers."""
         ...
 
 
@@ -256,15 +234,6 @@ class OpenSystem(SystemUnderTest, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workers:
-    """How many workers ask the models of a run."""
-
-    count: int
-    team: Callable[[Any, Runtime], Team] = field(compare=False)
-    """Makes them for a loaded policy and how it runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSystem:
     """What `reference: base` means in a run: the base commit's system, or why there is none."""
 
@@ -299,8 +268,6 @@ class Runtime:
     cache: Path = Path(".fairgate")
     batch_size: int | None = None
     """Rows that models run together; None: as many as memory holds."""
-    sharing: int = 1
-    """In a worker: how many workers the run has, which may share one machine's memory."""
     threads: int = 0
     device: str = "cpu"
     allow_python: bool = False
@@ -314,8 +281,6 @@ class Runtime:
     meters: dict[str, Any] | None = field(default=None, compare=False)
     """What counts the questions of several runs together, by the policy's key of the limits; None:
     each run counts its own."""
-    workers: Workers | None = None
-    """None: models are asked in this process."""
     base: BaseSystem = NO_BASE
     """What a policy's `reference: base` means."""
 

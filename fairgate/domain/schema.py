@@ -355,7 +355,7 @@ class Capabilities:
     temperature: float | None = None
     """At which its answers are drawn; None: not known."""
     runs_a_model: bool = False
-    """FairGate itself runs its language model, so that workers can ask it."""
+    """FairGate itself runs its language model."""
     top_k: int = 0
     """How many documents its own retriever is asked for; 0: it decides."""
     side_by_side: int = 1

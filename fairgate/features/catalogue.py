@@ -77,7 +77,6 @@ SHIPPED = (
         },
         extends={"run": ".changes:run_of_a_change"},
     ),
-    Feature(id="ray", extends={"run": ".ray:with_workers", "merge": ".ray:with_workers"}),
     Feature(
         id="hooks",
         commands={

@@ -24,8 +24,6 @@ SCHEMA_VERSION = 4
 _BETWEEN = " | "
 _OF_ONE = (LABEL_ORDER, DEGREES_FIELD)
 """Fields that some metrics alone rest on."""
-UNRECORDED = frozenset({"transformers"})
-"""What older baselines recorded: only models ask it whose files leave out how far they attend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +228,7 @@ def changed_environment(
     return [
         (name, then.get(name, absent), now.get(name, absent))
         for name in dict.fromkeys((*then, *now))
-        if name not in UNRECORDED and then.get(name) != now.get(name)
+        if then.get(name) != now.get(name)
     ]
 
 

@@ -22,7 +22,6 @@ from fairgate.gate.baseline import (
     References,
     environment_notices,
     must_match,
-    of_machines,
     plan_hash,
     with_texts_of,
 )
@@ -70,24 +69,18 @@ class Composition:
     """Builds what a run needs from a loaded policy; every part at most once, when it is asked."""
 
     def __init__(self, loaded: LoadedPolicy, runtime: Runtime, progress: Progress) -> None:
-        """Take a loaded policy and how to run it; without workers this process asks the models.
-
-        Raises UsageError where workers would have nothing to do.
-        """
+        """Take a loaded policy and how to run it."""
         self.loaded = loaded
         self.runtime = runtime
         self.progress = progress
         self._kind = kind_of(loaded.policy.system)
         self._beside: list[Resources] = []
         """Those of the policy's reference, once it was opened."""
-        workers = runtime.workers
-        team = self._team = None if workers is None else workers.team(loaded, runtime)
         self._resources = Resources(
             runtime,
             progress,
             suite_retrievers=lambda: self._suite_retrievers.of_all(loaded.suites.values()),
             suites_under_test=lambda: self._suite_retrievers.under_test(loaded.suites.values()),
-            team=team,
         )
         self._resources.questions = lambda: loaded.questions
         self._resources.cases = lambda: loaded.plan.cases
@@ -288,13 +281,12 @@ class Composition:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the libraries and processors of this machine and, once they ran, the workers'."""
-        workers = () if self._team is None else self._team.machines
-        return of_machines([describe_environment(self.runtime.device), *workers])
+        """Return the libraries and the processor of this machine."""
+        return describe_environment(self.runtime.device)
 
     @contextmanager
     def serving(self) -> Iterator[None]:
-        """Return the block in which the policy's own server runs, where it names one, and workers.
+        """Return the block in which the policy's own server runs, where it names one.
 
         Whatever looks at the system, asks it, or says what is under test belongs inside. Behind it
         no process of a program under test is left that could change what is written.
@@ -302,11 +294,7 @@ class Composition:
         reference = reference_of(self.loaded.policy, self.runtime)
         second = nullcontext() if reference is None else reference[0].served(reference[1])
         with nothing_left_behind(), self._kind.served(self.runtime), second:
-            try:
-                yield
-            finally:
-                if self._team is not None:
-                    self._team.close()
+            yield
 
     @contextmanager
     def until_it_ends(self, part: str = "") -> Iterator[None]:

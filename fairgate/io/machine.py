@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import metadata
-from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import IO
 
@@ -27,24 +26,7 @@ _EVERY_PROGRAM = (
 )  # fmt: skip
 _SHOWN = 400
 _LIBRARIES = ("onnxruntime", "onnxruntime-gpu", "tokenizers", "numpy", "faiss-cpu")
-_OF_ANSWERS = ("jinja2", "numpy", "tokenizers", "transformers")
-OPTIONAL = frozenset({"transformers"})
-"""Libraries of `libraries_of_answers` that need not be there: only models whose files leave out how
-far they attend ask it, and say so where it is missing."""
-_RUNTIMES = ("onnxruntime", "onnxruntime-gpu")
 _CPU_FLAGS = ("avx2", "avx512f", "avx512_vnni", "avx_vnni", "amx_int8", "asimd", "i8mm")
-
-
-@contextlib.contextmanager
-def no_interrupts() -> Iterator[None]:
-    """Start a process that never sees Ctrl-C, from its first instruction on."""
-    # Where this process is not running yet, starting it would let interrupts through again.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def close_to_others() -> None:
@@ -131,17 +113,6 @@ def describe_environment(device: str) -> dict[str, str]:
     }
     brought = {f"plugin {name}": version for name, version in distributions().items()}
     return facts | _versions(_LIBRARIES) | brought
-
-
-def libraries_of_answers() -> dict[str, str]:
-    """Return the versions of the libraries that compute answers, which no fingerprint holds.
-
-    ONNX Runtime has one name here, whichever of its packages is installed.
-    """
-    versions = _versions(_OF_ANSWERS)
-    if runtimes := _versions(_RUNTIMES):
-        versions["onnxruntime"] = ", ".join(sorted(set(runtimes.values())))
-    return versions
 
 
 def _versions(names: Iterable[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ _SHARE = 4
 beside what each layer computes."""
 _ALONE = (
     "Memory ran out with one row at a time: use a machine or a GPU with more memory, raise the "
-    "limit of the container or of `ulimit -v`, use fewer --workers, shorten prompts (the "
+    "limit of the container or of `ulimit -v`, shorten prompts (the "
     "retriever's `document_characters` or `top_k`) or `max_new_tokens`, or export the model in a "
     "smaller precision (`fairgate export MODEL --precision int8`)."
 )
@@ -44,15 +44,11 @@ def most_rows(*, on_cpu: bool) -> int:
     return MOST if on_cpu else _MOST_ELSEWHERE
 
 
-def free_bytes(sharing: int = 1) -> int | None:
-    """Return the least of what the machine, the container and `ulimit -v` leave; None: unknown.
-
-    So many processes share machine and container, and each has its equal part; `ulimit -v` is each
-    one's own.
-    """
-    shared = [_in_kilobytes(_SYSTEM, "MemAvailable:")]
-    shared += [_difference(limit, used) for limit, used in _CGROUPS]
-    limits = [size // sharing for size in shared if size is not None]
+def free_bytes() -> int | None:
+    """Return the least of what the machine, the container and `ulimit -v` leave; None: unknown."""
+    sizes = [_in_kilobytes(_SYSTEM, "MemAvailable:")]
+    sizes += [_difference(limit, used) for limit, used in _CGROUPS]
+    limits = [size for size in sizes if size is not None]
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     used = _in_kilobytes(_STATUS, "VmSize:")
     if limit != resource.RLIM_INFINITY and used is not None:
@@ -78,12 +74,8 @@ def _in_kilobytes(file: Path, name: str) -> int | None:
 class BatchSize:
     """How many rows run together from now on."""
 
-    def __init__(self, rows: int | None, sharing: int = 1) -> None:
-        """Take a number; None fits it to the memory that is free when rows are first run.
-
-        `sharing` is how many processes run a model in that memory.
-        """
-        self._sharing = sharing
+    def __init__(self, rows: int | None) -> None:
+        """Take a number; None fits it to the memory that is free when rows are first run."""
         self.rows = MOST if rows is None else max(1, rows)
         self._fits = rows is not None
         self._effect = "no answer changed"
@@ -101,7 +93,7 @@ class BatchSize:
         if self._fits:
             return
         self._fits = True
-        free = free_bytes(self._sharing) if on_cpu else None
+        free = free_bytes() if on_cpu else None
         self.rows = most_rows(on_cpu=on_cpu)
         if free is not None:
             self.rows = max(1, min(self.rows, free // (_SHARE * max(1, row_bytes))))

@@ -406,7 +406,7 @@ def _providers(onnxruntime: Any, device: Device) -> list[Any]:
 
 _MEMORY = (
     "Memory ran out: use a machine or a GPU with more memory, raise the limit of the container or "
-    "of `ulimit -v`, use fewer --workers, or export the model in a smaller precision "
+    "of `ulimit -v`, or export the model in a smaller precision "
     "(`fairgate export MODEL --precision int8`)."
 )
 _NO_KERNEL = (

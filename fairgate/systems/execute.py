@@ -137,8 +137,8 @@ def documents_from(value: object, most: int) -> list[Document] | None:
     return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in value]
 
 
-def answer_fields(answer: Execution) -> dict[str, object]:
-    """Return the fields of an answer as plain values; degrees only where there are any."""
+def answer_to(answer: Execution) -> str:
+    """Return the stored text of an answer; it has degrees only where there are any."""
     fields: dict[str, object] = {
         "text": answer.response,
         "margin": answer.margin,
@@ -146,12 +146,8 @@ def answer_fields(answer: Execution) -> dict[str, object]:
         "stopped": answer.stopped,
     }
     fields |= {} if answer.degrees is None else degrees_fields(answer.degrees)
-    return fields if answer.served is None else fields | {"served": served_fields(answer.served)}
-
-
-def answer_to(answer: Execution) -> str:
-    """Return the stored text of an answer."""
-    return json.dumps(answer_fields(answer), ensure_ascii=False, separators=(",", ":"))
+    fields |= {} if answer.served is None else {"served": served_fields(answer.served)}
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
 def answer_from(value: object) -> Execution | None:
@@ -202,11 +198,10 @@ def _score(
             "this generator does not return the probability of an answer; use `read: generated`"
         )
     scorer = cast("OptionScorer", generator)
-    at_once = _AT_ONCE * getattr(generator, "side_by_side", 1)
 
     def scored(missing: list[GenerationRequest]) -> Fresh[GenerationRequest, list[float]]:
-        for start in range(0, len(missing), at_once):
-            batch = missing[start : start + at_once]
+        for start in range(0, len(missing), _AT_ONCE):
+            batch = missing[start : start + _AT_ONCE]
             yield dict(zip(batch, scorer.score_options(batch), strict=True))
 
     stage = Stage(

@@ -1,4 +1,4 @@
-"""The language model that answers: as ONNX here or in a worker, or behind an endpoint.
+"""The language model that answers: as ONNX here, or behind an endpoint.
 
 Its policy, its prompt and decoding, and how it is opened. An endpoint is an OpenAI-compatible one
 (`POST <base>/chat/completions`: vLLM, Ollama, llama.cpp's server, hosted models). It puts the
@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 
-from fairgate import __version__
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import FailedRequestError, ModelError
 from fairgate.domain.executions import (
@@ -34,12 +33,11 @@ from fairgate.domain.executions import (
     usage_of,
 )
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.ports import Generator, Runtime
+from fairgate.domain.ports import Generator
 from fairgate.domain.schema import Access, Address, ByShape, Names, Role, Seed, Strict, Text, way_of
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted
 from fairgate.io.http_messages import ATTEMPTS, NOT_NOW, HttpAnswer, HttpError, failure_in
 from fairgate.io.http_service import HttpService
-from fairgate.io.machine import libraries_of_answers
 from fairgate.io.replies import outline, place_of_text, served_of, text_of_parts
 from fairgate.systems.listed_tokens import MOST_LISTED, is_listed, listed_degrees
 from fairgate.systems.models import WHICH_GRAPH, GraphFile
@@ -54,7 +52,6 @@ from fairgate.systems.service_fields import (
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import Talk
-    from fairgate.onnx.decoder import OnnxDecoder
     from fairgate.systems.budget import Meter
     from fairgate.systems.resources import Resources
 
@@ -303,37 +300,7 @@ GeneratorField = Annotated[
 def open_generator(
     chosen: GeneratorPolicy, resources: Resources, role: Role = Role.GENERATOR
 ) -> Generator:
-    """Return the model, which the run's workers ask where it has some; nothing is loaded yet."""
-    here, team = open_here(chosen, resources, role), resources.team
-    if team is None:
-        resources.collect(here.notices)
-        return here
-    runtime = resources.runtime.under_test if role.is_under_test else resources.runtime
-    return team.generator(here, named_for_workers(chosen, runtime))
-
-
-def named_for_workers(chosen: GeneratorPolicy, runtime: Runtime) -> str:
-    """Return the generator's definition for a worker, as plain values."""
-    definition = {
-        "fairgate": __version__,
-        "libraries": libraries_of_answers(),
-        "generator": chosen.model_dump(mode="json"),
-        "runtime": {
-            "root": str(runtime.root.absolute()),
-            "cache": str(runtime.cache.absolute()),
-            "batch_size": runtime.batch_size,
-            "sharing": 1 if runtime.workers is None else runtime.workers.count,
-            "device": runtime.device,
-            "confined": runtime.confined,
-        },
-    }
-    return json.dumps(definition)
-
-
-def open_here(
-    chosen: GeneratorPolicy, resources: Resources, role: Role = Role.GENERATOR
-) -> OnnxDecoder:
-    """Return the model as it runs in this process; nothing is loaded before it is asked."""
+    """Return the model; nothing is loaded before it is asked."""
     from fairgate.onnx.batches import BatchSize
     from fairgate.onnx.decoder import OnnxDecoder
 
@@ -341,7 +308,7 @@ def open_here(
         resources.model_path(chosen, role),
         decoding=chosen.chosen_decoding,
         chat=chosen.chat,
-        batch_size=BatchSize(resources.runtime.batch_size, resources.runtime.sharing),
+        batch_size=BatchSize(resources.runtime.batch_size),
         threads=resources.runtime.threads,
         device=resources.runtime.device,  # type: ignore[arg-type]
     )

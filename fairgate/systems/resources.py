@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from fairgate.domain.cases import Case
-from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Runtime, Team
+from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Runtime
 from fairgate.domain.schema import Role
 from fairgate.io.git import keep_out_of_git, writable
 from fairgate.systems.execute import NoStore
@@ -43,7 +43,6 @@ class Resources:
         *,
         suite_retrievers: Callable[[], Mapping[str, Retriever]] = dict,
         suites_under_test: Callable[[], Mapping[str, str]] = dict,
-        team: Team | None = None,
     ) -> None:
         """Take how to run; `suite_retrievers` are those that suites bring themselves, by key."""
         self.runtime = runtime
@@ -51,8 +50,6 @@ class Resources:
         self.suite_retrievers = suite_retrievers
         self.suites_under_test = suites_under_test
         """What those retrievers search, by name, with fingerprints."""
-        self.team = team
-        """The workers that ask models; None: this process does."""
         self.questions: Callable[[], str] = str
         """Returns the hash of the run's questions; empty where they are not all of a plan's."""
         self.cases: Callable[[], Sequence[Case]] = tuple
@@ -64,7 +61,7 @@ class Resources:
         self._made: dict[str, Any] = {}
         self.meter: Meter | None = None
         """What counts all that the system asks from outside, once something may."""
-        self._notices: list[list[str]] = [] if team is None else [team.notices]
+        self._notices: list[list[str]] = []
         self._encoders: dict[tuple[EmbedderPolicy, Role, bool], Encoder] = {}
         self.run_identity: Callable[[], str] | None = None
         """What identifies the run; None: nothing goes on where this was interrupted."""

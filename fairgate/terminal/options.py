@@ -285,7 +285,6 @@ def runtime_of(options: dict[str, Any], *, confined: bool = False) -> Runtime:
         allow_python=options.pop("allow_python", False),
         confined=confined or root is not None,
         today=now.date(),
-        workers=options.pop("workers", None),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from fairgate.io.installation import requirement
 
 ROOT = Path(__file__).parents[2]
-FRESH = {"cpu", "cuda", "export", "cpu,ray"}
+FRESH = {"cpu", "cuda", "export"}
 """Extras that environments begin with; others are added where FairGate is, which pip keeps."""
 TEXTS = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "fairgate").rglob("*.py")]
 

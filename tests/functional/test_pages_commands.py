@@ -29,7 +29,6 @@ NOT_HERE = {
     r".*fairgate export ": "needs torch: tests/differential",
     r"export MODEL_URL|fairgate .*reviews(\.yaml$| --reason)": "needs a model's server: tests/systems/test_review_service.py",
     r".*--device cuda": "needs a GPU",
-    r".*--ray-address": "needs a Ray cluster: tests/cluster",
     r"fairgate judge evaluate": "needs models that judge: test_judge.py",
     r"fairgate generate model|fairgate check pairs.jsonl": "needs a model that writes: test_generate_model.py",
     r"zcat scores.csv.gz": "needs published data: test_published_scores.py",

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from fakes.corpus import write_demo_documents
-from fakes.workers import FakeRay, without_processes
 
 from fairgate.cli import main
 from fairgate.domain.ports import SILENT, Runtime
@@ -109,22 +108,6 @@ def test_batch_size_and_threads_do_not_change_a_byte(policy, built_index, whole,
     batch, threads = map(str, options)
     cache = built_index(policy.parent / "cache")
     assert run(policy, cache, "--batch-size", batch, "--threads", threads) == whole.outputs
-
-
-@pytest.mark.whole
-def test_a_worker_that_is_lost_changes_no_byte(policy, built_index, whole, monkeypatch, capsys):
-    """Two workers ask all waves, attribution's too; the first is lost after three answers."""
-    turns = iter([False] * 4 + [True])
-    choose = lambda busy: (busy[0], next(turns, False))  # noqa: E731
-    ray = without_processes(monkeypatch, FakeRay(choose=choose))
-    cache = built_index(policy.parent / "cache")
-    options = ("--workers", "2", "--ray-address", "local")
-    assert run(policy, cache, *options) == whole.outputs
-    assert ray.started == 3
-    assert "a worker was lost (RayError: was lost)" in capsys.readouterr().err
-    ray.sent.clear()
-    assert run(policy, cache, *options) == whole.outputs
-    assert not ray.sent, "what is stored starts no worker"
 
 
 @pytest.mark.whole

@@ -60,10 +60,6 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     formats = chosen(options["formats"])
     runtime = shared.runtime_of(options)
     asks = not options["no_attribution"]
-    if runtime.workers is not None and not asks:
-        raise UsageError(
-            "--workers ask attribution's questions, and --no-attribution asks none; leave out one"
-        )
     parts_to_merge = parts.find_shards(shards)
     loaded = load_policy(policy, runtime)
     folder = output_folder(options["out"], runtime, loaded)

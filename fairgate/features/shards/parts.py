@@ -642,7 +642,7 @@ class UnitedSystem:
         return self._opened
 
     def environment(self, of_parts: Mapping[str, str]) -> dict[str, str]:
-        """Return the parts' machines and, where the system was asked here, its own and workers'."""
+        """Return the parts' machines and, where the system was asked here, its own."""
         if self._live is None or self._opened is None:
             return of_machines([of_parts])
         return of_machines([of_parts, self._live.environment])

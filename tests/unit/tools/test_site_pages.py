@@ -21,7 +21,7 @@ REPOSITORY = "https://example.org/fairgate"
          f"{REPOSITORY}/blob/main/docs/examples/review-service/README.md"),
         ("how-to/a.md", "../../policies/rag-people.yaml",
          f"{REPOSITORY}/blob/main/policies/rag-people.yaml"),
-        ("how-to/a.md", "https://docs.ray.io", "https://docs.ray.io"),
+        ("how-to/a.md", "https://onnx.ai", "https://onnx.ai"),
         ("how-to/a.md", "#here", "#here"),
     ],
 )  # fmt: skip
