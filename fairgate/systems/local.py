@@ -65,7 +65,6 @@ from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import is_code_known, resolved, revision_text
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import NOT_OF_BASE, Finding, SystemKind
-from fairgate.systems.vector_stores import StoreSearch
 
 if TYPE_CHECKING:
     from fairgate.retrieval.corpus import CorpusFile
@@ -164,12 +163,6 @@ class LocalPolicy(SystemKind):
             raise ValueError(
                 "has a `budget`, but retriever and generator run here and ask nobody; leave it out"
             )
-        counted = self.budget and self.budget.tokens
-        if counted and not is_endpoint and own and isinstance(own.way, StoreSearch):
-            raise ValueError(
-                "has a `budget` of tokens, which a vector store does not report; limit "
-                "`requests` or `seconds`"
-            )
         if self.embedder is not None and self.retriever is not None:
             raise ValueError("has `embedder` twice; set `retriever.embedder` alone")
         return self
@@ -200,9 +193,8 @@ class LocalPolicy(SystemKind):
 
     def lacks_base_version(self) -> str:
         """Say that a server or retriever runs the checkout's code; empty where none does."""
-        own = self.retriever if isinstance(self.retriever, OwnRetrieverPolicy) else None
-        is_code = own is not None and not isinstance(own.way, StoreSearch)
-        return NOT_OF_BASE if is_code or self.serve is not None else ""
+        is_code = isinstance(self.retriever, OwnRetrieverPolicy) or self.serve is not None
+        return NOT_OF_BASE if is_code else ""
 
     def accesses(self) -> Iterable[Access]:
         """Return the accesses of retriever and generator; models and corpora are files."""

@@ -1,7 +1,4 @@
-"""A retriever of the user's behind FairGate's prompt: `retriever: {http|qdrant|…: …}`.
-
-It is asked as applications are, or is a vector store.
-"""
+"""A retriever of the user's behind FairGate's prompt, asked as applications are."""
 
 from __future__ import annotations
 
@@ -22,17 +19,11 @@ from fairgate.systems.budget import Meter
 from fairgate.systems.command import Arguments, CommandAsked
 from fairgate.systems.http import HttpAsked, Template
 from fairgate.systems.labelling import LabelsField
-from fairgate.systems.models import DEFAULT_EMBEDDER, EmbedderField, Encoder, long_embedder
+from fairgate.systems.models import DEFAULT_EMBEDDER, EmbedderField, long_embedder
 from fairgate.systems.python import PythonAsked, Target
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import is_code_known, resolved
 from fairgate.systems.service_fields import DocumentPaths, PartsPath, Searching
-from fairgate.systems.vector_stores import (
-    ChromaSearch,
-    PgvectorSearch,
-    QdrantSearch,
-    StoreSearch,
-)
 
 
 class FoundPaths(Strict):
@@ -81,12 +72,12 @@ class PythonSearch(_Search, PythonAsked):
     takes: Searching = Field(default_factory=list)
 
 
-WAYS: tuple[str, ...] = ("http", "command", "python", "qdrant", "chroma", "pgvector")
-Way = HttpSearch | CommandSearch | PythonSearch | StoreSearch
+WAYS: tuple[str, ...] = ("http", "command", "python")
+Way = HttpSearch | CommandSearch | PythonSearch
 
 
 class OwnRetrieverPolicy(Strict):
-    """A retriever of one's own: behind an address, a program, a Python object, a vector store."""
+    """A retriever of one's own: behind an address, a program, a Python object."""
 
     http: HttpSearch | None = Field(default=None, description="A retriever behind an address.")
     command: (
@@ -105,16 +96,9 @@ class OwnRetrieverPolicy(Strict):
         default=None,
         description="A function, or a retriever of LangChain, LlamaIndex or Haystack.",
     )
-    qdrant: QdrantSearch | None = Field(default=None, description="A collection of Qdrant.")
-    chroma: ChromaSearch | None = Field(
-        default=None, description="A collection of Chroma's server, 1.0 or later."
-    )
-    pgvector: PgvectorSearch | None = Field(
-        default=None, description="A table of PostgreSQL with pgvector; needs `fairgate[pgvector]`."
-    )
     embedder: Annotated[EmbedderField, Names(Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
-        description="The model of its documents, for RRS and a vector store's queries.",
+        description="Embeds its documents for RRS.",
     )
     labels: LabelsField = None
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(
@@ -165,11 +149,7 @@ class AskedRetriever:
         self.is_code_known = is_code_known(way)
         """Whether what it finds belongs to a known state, and not to a name alone."""
         way = resolved(way, resources.runtime.under_test)
-        self._application: Application = (
-            way.opened(lambda: self._encoder.queries)
-            if isinstance(way, StoreSearch)
-            else way.opened(way.response.paths, resources, meter)
-        )
+        self._application: Application = way.opened(way.response.paths, resources, meter)
 
     @property
     def fingerprint(self) -> str:
@@ -182,22 +162,14 @@ class AskedRetriever:
 
     def embedder(self) -> Embedder:
         """Return the embedder of the documents that it finds."""
-        return self._encoder.documents
+        return self._resources.encoder(long_embedder(self._policy.embedder)).documents
 
     def under_test(self) -> dict[str, str]:
         """Return how it is asked, and its revision as far as the user names it."""
-        way = self._policy.way
-        facts = {"retriever": way.shown}
-        if isinstance(way, StoreSearch):
-            name = long_embedder(self._policy.embedder).model
-            facts["embedder"] = f"{name} {short(self._encoder.queries.fingerprint)}"
+        facts = {"retriever": self._policy.way.shown}
         if (revision := self._application.revision) is not None:
             facts["retriever revision"] = short(revision)
         return facts
-
-    @property
-    def _encoder(self) -> Encoder:
-        return self._resources.encoder(long_embedder(self._policy.embedder))
 
     def retrieve(
         self, queries: Sequence[str], top_k: int, changed: Sequence[CorpusDocument | None] = ()
@@ -224,7 +196,7 @@ class AskedRetriever:
                     raise RetrievalError(
                         f"{application.name}, asked for {quoted(queries[position])}: a "
                         "document has an id and no text, so the prompt could not show it; name "
-                        "the place of the text (`response.document.text`, in a vector store `text`)"
+                        "the place of the text (`response.document.text`)"
                     )
                 lists[position] = documents
         except FairGateError as error:

@@ -19,7 +19,6 @@ PACKAGE = Path(fairgate.__file__).parent
 ASKED_BY = {
     "systems/http.py": "test_budget_of_a_run.py",
     "systems/generator.py": "test_budget_of_a_run.py",
-    "systems/vector_stores.py": "test_vector_stores.py",
     "retrieval/embedding_endpoint.py": "test_every_request_is_counted.py",
 }
 """Who asks a service, and which test holds it to a budget."""

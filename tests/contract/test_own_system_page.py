@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from contract.conftest import NO_RETRIEVAL
-from fakes.encoders import write_encoder
 from fakes.rag_app import DOCUMENTS
 from fakes.talker import talker
 from ruamel.yaml import YAML
@@ -65,11 +64,34 @@ def test_a_function(place, blocks, monkeypatch):
     assert place.gate(system_of(blocks["yaml"][3])) == 0, place.err
 
 
+def test_a_function_that_searches_a_store(place, blocks, monkeypatch):
+    store = """
+class store:
+    def search(vector, limit):
+        return [type("Hit", (), {"id": str(n), "text": f"Note {n}."}) for n in range(9)][:limit]
+
+
+def embed(query):
+    return query
+"""
+    (place.root / "my_store.py").write_text(store)
+    (place.root / "my_search.py").write_text(blocks["python"][2])
+    monkeypatch.syspath_prepend(str(place.root))
+    policy = f"""\
+version: 1
+name: store
+system: {{retriever: {json.dumps(system_of(blocks["yaml"][5])["retriever"])}}}
+suites: [{{id: s, sources: sources.jsonl, perturbations: [gender]}}]
+gates: [{{metric: retrieval/overlap, min: 0.9}}]
+"""
+    (place.root / "store.yaml").write_text(policy)
+    assert place.call("run", "store.yaml", "--allow-python", "--quiet") == 0, place.err
+
+
 def test_what_others_start_or_ask_is_checked(place, blocks, monkeypatch):
-    """A server of the run, an endpoint, a retriever of one's own and vector stores."""
+    """A server of the run, an endpoint and a retriever of one's own."""
     monkeypatch.setenv("MODEL_KEY", "sesame")
-    write_encoder(place.root / "models" / "e5-small")
-    for number in (1, 4, 5, 6, 7, 8):
+    for number in (1, 4, 5):
         place.policy(system_of(blocks["yaml"][number]))
         assert place.call("check", "app.yaml") == 0, place.err
 
@@ -87,7 +109,7 @@ def test_what_an_agent_does(place, blocks):
 def test_labels_of_the_documents(place, asked):
     lines = [json.dumps({"id": d["id"], "label": d["label"]}) + "\n" for d in DOCUMENTS]
     (place.root / "labels.jsonl").write_text("".join(lines))
-    system = asked[1](9)
+    system = asked[1](6)
     system["http"]["response"]["document"] = {"label": "$.nothing"}
     assert place.gate(system) == 0, place.err
 
@@ -96,14 +118,14 @@ def test_labels_of_the_documents(place, asked):
 def test_a_budget(place, asked):
     app, system = asked
     app.usage = {"prompt_tokens": 90, "completion_tokens": 10}
-    assert place.gate(system(10), **NO_RETRIEVAL) == 0, place.err
-    spent = {**system(10), "budget": {"requests": 9}}
+    assert place.gate(system(7), **NO_RETRIEVAL) == 0, place.err
+    spent = {**system(7), "budget": {"requests": 9}}
     assert place.gate(spent, "out", "--cache", "new") == 5
 
 
 @pytest.mark.whole
 def test_conversations(place, blocks):
-    (place.root / "talk.yaml").write_text(f"version: 1\nname: talk\n{blocks['yaml'][11]}")
+    (place.root / "talk.yaml").write_text(f"version: 1\nname: talk\n{blocks['yaml'][8]}")
     with talker() as app:
         text = (place.root / "talk.yaml").read_text().replace("http://127.0.0.1:8000", app.url)
         (place.root / "talk.yaml").write_text(text)
@@ -114,4 +136,4 @@ def test_conversations(place, blocks):
 
 def test_every_block_is_tried(blocks):
     """Those of recorded answers, the last four, by `test_evaluation_rows.py`."""
-    assert (len(blocks["yaml"]), len(blocks["python"])) == (17, 2)
+    assert (len(blocks["yaml"]), len(blocks["python"])) == (14, 3)

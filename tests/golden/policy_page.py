@@ -44,10 +44,6 @@ SECTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
             "retriever": "FoundPaths", "columns": "RowPaths",
         },
     ),
-    "Vector stores": (
-        "",
-        {"qdrant": "QdrantSearch", "chroma": "ChromaSearch", "pgvector": "PgvectorSearch"},
-    ),
     "`embedder`": ("", {"": "EmbedderPolicy"}),
     "`labels`": ("", {"": "LabelsPolicy"}),
     "Classifiers": ("", {"": "ClassifierPolicy"}),

@@ -20,7 +20,6 @@ from fairgate.systems.own_retriever import (
 )
 from fairgate.systems.python import PythonPart
 from fairgate.systems.serving import ServePart
-from fairgate.systems.vector_stores import ChromaSearch, PgvectorSearch, QdrantSearch
 
 POLICY = """\
 version: 1
@@ -120,7 +119,6 @@ def test_a_judge_is_asked_and_given_a_key_as_any_endpoint_is():
     assert any("with the key in 'KEY'" in sentence for sentence in introduced_accesses(base))
 
 
-HTTP_STORE = {"url": HTTPS, "collection": "c", "api_key_env": "K"}
 PARTS = (
     EndpointPart(base_url=HTTPS, model="m", api_key_env="K"),
     HttpPart(url=HTTPS, headers_env={"A": "K"}),
@@ -130,9 +128,6 @@ PARTS = (
     PythonPart(call="m:f"),
     PythonSearch(call="m:f"),
     ServePart(command=["./serve"], ready_url=HTTPS, env=["K"]),
-    QdrantSearch(**HTTP_STORE),
-    ChromaSearch(**HTTP_STORE),
-    PgvectorSearch(dsn_env="K", table="t"),
     EndpointPolicy(endpoint=HTTPS, model="m", api_key_env="K"),
 )
 """One of every part of a policy that is asked, started or imported."""

@@ -11,13 +11,9 @@ from fairgate.domain.executions import Chat, Decoding
 from fairgate.domain.schema import Later, facts
 from fairgate.io.replies import ReplyPaths
 from fairgate.systems.generator import DecodingPolicy
-from fairgate.systems.vector_stores import ChromaSearch, PgvectorSearch, QdrantSearch
 
 ALWAYS = {
     DecodingPolicy: "temperature top_p top_k max_new_tokens seed",
-    QdrantSearch: "revision timeout url collection api_key_env id label text vector",
-    ChromaSearch: "revision timeout url collection api_key_env id label text tenant database",
-    PgvectorSearch: "revision timeout dsn_env table id text label embedding distance query",
 }
 """Fields that stand in every fingerprint of a model's parts; all others are marked as `Later`."""
 WRITTEN = {
@@ -33,16 +29,10 @@ class _WithStop(DecodingPolicy):
     stop: Annotated[list[str], Later()] = Field(default_factory=list)
 
 
-class _WithAlias(QdrantSearch):
-    alias: Annotated[str | None, Later()] = None
-
-
 def test_a_later_field_stands_in_a_fingerprint_only_where_it_is_set():
     assert facts(_WithStop(temperature=0.5)) == facts(DecodingPolicy(temperature=0.5))
     assert facts(_WithStop(stop=["END"]))["stop"] == ["END"]
-    place = {"url": "http://localhost", "collection": "docs"}
-    assert facts(_WithAlias(**place)) == facts(QdrantSearch(**place))
-    assert facts(_WithAlias(**place, alias="a"), exclude=["url"])["alias"] == "a"
+    assert facts(_WithStop(stop=["END"]), exclude=["seed"])["stop"] == ["END"]
 
 
 def test_fields_that_were_added_to_what_is_hashed_are_marked():
