@@ -151,9 +151,10 @@ class Served:
     model: str | None = None
     """The model that the reply names."""
     fingerprint: str | None = None
-    """Of the server's weights and settings, as the reply names it (`system_fingerprint`)."""
+    """Of the server's weights and settings, as the reply names it (`system_fingerprint`), behind
+    the provider that a gateway chose (`provider`)."""
     cache: str | None = None
-    """The header by which it comes from a cache: `x-cache: hit`."""
+    """The header or field by which it comes from a cache: `x-cache: hit`."""
     prompt_tokens: int | None = None
     characters: int = 0
     """Of the prompt that was sent."""

@@ -37,6 +37,7 @@ from fairgate.gate.origin import Counted
 from fairgate.gate.rules import idle_notices, sampled_notices
 from fairgate.io.git import current_commit
 from fairgate.io.machine import describe_environment, nothing_left_behind
+from fairgate.relations.oracles.text import spoken
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.labelling import LabelledSystem, labelled
 from fairgate.systems.reference import ReferencedSystem, reference_of
@@ -183,7 +184,7 @@ class Composition:
         """Add what may be the reason where there are answers and hardly one can be read."""
         evidence = run.result.evidence
         is_read = evidence.decided > _HARDLY * evidence.planned or not evidence.problems
-        if is_read or not any(execution.response for execution in run.executions.values()):
+        if is_read or not any(spoken(e.response or "") for e in run.executions.values()):
             return evidence
         why = self._kind.why_unreadable(self._resources)
         return replace(evidence, problems=[*evidence.problems, why]) if why else evidence

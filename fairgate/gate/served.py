@@ -118,7 +118,7 @@ def _cached(part: str, answers: _Answers) -> Iterator[str]:
 
 
 def _changed(part: str, answers: _Answers) -> Iterator[str]:
-    """Yield that what computes the answers was exchanged: `system_fingerprint` names it."""
+    """Yield that what computes the answers was exchanged: provider, `system_fingerprint`."""
     first: dict[str, str] = {}
     for key, served in answers:
         if served.fingerprint is not None:
@@ -126,9 +126,10 @@ def _changed(part: str, answers: _Answers) -> Iterator[str]:
     if len(first) > 1:
         named = first_few([f"{quoted(name)} (first {quoted(key)})" for name, key in first.items()])
         yield (
-            f"the {part}'s replies name {len(first):,} system fingerprints: {named}; the model or "
-            "its settings changed during the run, so what differs between identities may differ "
-            "between these: run again, and see whether it stays"
+            f"the {part}'s replies name {len(first):,} providers or system fingerprints: {named}; "
+            "the model, its settings or who runs it changed during the run, so what differs "
+            "between identities may differ between these: keep one, or run again and see whether "
+            "it stays"
         )
 
 

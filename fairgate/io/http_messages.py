@@ -19,6 +19,7 @@ UNSURE = frozenset({500, 502, 504, 520, 524})
 """Those that leave open whether the request was carried out."""
 RATE_LIMITED = 429
 TOO_LARGE = 413
+_INVALID = 422
 ATTEMPTS = 4
 """How often a request is sent where the other side is busy."""
 NOT_NOW = frozenset({RATE_LIMITED, 503, 529})
@@ -183,10 +184,12 @@ def cache_hit(headers: Mapping[str, str]) -> str | None:
     """Return the header by which an answer comes from a cache; None where none says so.
 
     `X-Cache: Hit from …`, `cf-aig-cache-status: HIT`, `helicone-cache: HIT`, `x-cached: true`,
-    RFC 9211's `Cache-Status: …; hit`, and an `Age` above 0 (RFC 9111).
+    RFC 9211's `Cache-Status: …; hit`, an `Age` above 0 (RFC 9111), and LiteLLM's key of what was
+    in its cache, which no other reply has.
     """
     for name, value in headers.items():
         is_hit = re.search(r"\bhits?\b", value, re.IGNORECASE) is not None
+        is_hit = is_hit or name == "x-litellm-cache-key"
         is_hit = is_hit or (("hit" in name or "cached" in name) and _is_set(value))
         if ("cache" in name and is_hit) or (name == "age" and (whole_seconds(value) or 0) > 0):
             return harmless(f"{name}: {value}"[:_MOST_SHOWN])
@@ -215,6 +218,8 @@ def meant(answer: HttpAnswer) -> int:
 
     Servers say `API key not valid` with 400, `model not found` with 400, a rate with 413.
     """
+    if answer.status == _INVALID:  # its words name the fields that are not allowed
+        return answer.status
     words = answer.body[:2000].decode("utf-8", "replace")
     status = status_of((), words) if answer.status // 100 == 4 else answer.status
     return status if status in (401, 403, 404, RATE_LIMITED) else answer.status

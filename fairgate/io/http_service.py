@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +26,7 @@ from fairgate.io.http_messages import (
     asked_wait,
     meant,
 )
-from fairgate.io.inner_errors import TOO_LONG, inner_error
+from fairgate.io.inner_errors import TOO_LONG, inner_error, is_broken
 
 if TYPE_CHECKING:
     from fairgate.io.http_client import HttpClient
@@ -34,6 +35,9 @@ _REFUSED = frozenset({400, TOO_LARGE, 422})
 """Statuses with which servers of models refuse a prompt that does not fit."""
 _SEVERAL = r"\bbatch|number of (?:inputs|texts)|too many (?:inputs|texts)|array length"
 """How servers say that a request has too many texts."""
+_BYTES = r"request entity|payload|\bbody\b.{0,20}\b(?:large|size|limit)"
+"""How a server, or one in between, says that a request has too many bytes."""
+_MOST_SAID = 200
 _MOST_INNER = 1 << 16
 """Bytes of an answer in which an error is looked for."""
 
@@ -72,6 +76,8 @@ class HttpService:
     set_to: str = "set it to the endpoint's key"
     hints: Mapping[int, str] = field(default_factory=dict)
     """By status, what to check."""
+    advice: Callable[[str], str] | None = None
+    """What to do by the words of a refusal; empty where they say no more than its status."""
     remedy: str
     """What to check where the status says no more."""
     error: type[FairGateError] = ApplicationError
@@ -113,7 +119,7 @@ class HttpService:
             value = read_json(answer.body, strict=False)
         except JsonError:
             return answer
-        if not self.lacks(value) or (inner := inner_error(value)) is None:
+        if not (self.lacks(value) or is_broken(value)) or (inner := inner_error(value)) is None:
             return answer
         return replace(answer, status=inner.status, inner=inner)
 
@@ -150,8 +156,8 @@ class HttpService:
                 f"HTTP {answer.status}: {words!r}; {self._hint(answer)}"
             )
         if answer.status // 100 != 2:
-            message = self.concealed(answer.body[:2000].decode("utf-8", "replace")).strip()
-            words = f" and the message {harmless(message[:120])!r}" if message else ""
+            message = harmless(self.concealed(_said(answer)))
+            words = f" and the message {message!r}" if message else ""
             raise self.error(
                 f"{subject}: answered with HTTP {answer.status}{words}; {self._hint(answer)}"
             )
@@ -163,7 +169,8 @@ class HttpService:
             return False
         words = answer.body[:2000].decode("utf-8", "replace")
         if answer.status == TOO_LARGE:
-            return meant(answer) == TOO_LARGE and re.search(_SEVERAL, words, re.IGNORECASE) is None
+            others = f"{_SEVERAL}|{_BYTES}"
+            return meant(answer) == TOO_LARGE and re.search(others, words, re.IGNORECASE) is None
         return re.search(TOO_LONG, words, re.IGNORECASE) is not None
 
     def concealed(self, text: str) -> str:
@@ -175,6 +182,12 @@ class HttpService:
             return self.hints[TOO_LARGE]
         if answer.is_unpaid:
             return "what its account may use is used up: look at its plan and credit"
+        said = _said(answer)
+        by_words = self.advice if answer.status // 100 == 4 else None
+        if by_words is not None and (advice := by_words(said)):
+            return advice
+        if answer.status == TOO_LARGE and re.search(_BYTES, said, re.IGNORECASE):
+            return "it takes no request of so many bytes: raise its limit, or send shorter texts"
         status = meant(answer)
         if status in self.hints and status != TOO_LARGE:
             return self.hints[status]
@@ -200,3 +213,13 @@ class HttpService:
         if answer.status in BUSY:
             return f"tried {self.limits.attempts} times; look into its log"
         return self.remedy
+
+
+def _said(answer: HttpAnswer) -> str:
+    """Return a refusal's own words: of its error, or its text without the tags of HTML."""
+    with suppress(JsonError):
+        if inner := answer.inner or inner_error(read_json(answer.body, strict=False)):
+            return inner.words
+    text = answer.body[:2000].decode("utf-8", "replace")
+    text = re.sub(r"<[^>]*>", " ", text) if text.lstrip().startswith("<") else text
+    return " ".join(text.split())[:_MOST_SAID]

@@ -51,6 +51,8 @@ _WITHHELD = 400
 _INNER = ("response", "result", "data", "output", "body")
 """Members in which applications hand on what another one answered."""
 _BLOCKED = ("blockReason", "finishReason", "block_reason", "finish_reason")
+_BROKEN = r"error|abort|cancel|fail|insufficient|time.?out|overload"
+"""Reasons to end by which an answer is half of one: OpenRouter's, DeepSeek's, SGLang's, Z.AI's."""
 
 
 class InnerError(NamedTuple):
@@ -65,7 +67,8 @@ class InnerError(NamedTuple):
 def inner_error(value: Any) -> InnerError | None:
     """Return the error in an answer's JSON value; None where it holds none.
 
-    Called where the value lacks the answer: a message alone, or a reason to withhold it, counts.
+    Called where the value lacks the answer, or half of it: a message alone, or a reason to withhold
+    it, counts.
     """
     for part in _places(value):
         if isinstance(part, str) and part.strip():
@@ -83,11 +86,30 @@ def inner_error(value: Any) -> InnerError | None:
                 inner = read_json(inner, strict=False)
         if isinstance(inner, Mapping) and (error := inner_error(inner)) is not None:
             return error
+    if isinstance(broken := _reason_to_end(value), str) and is_broken(value):
+        return InnerError(status_of((broken,), ""), f"finish_reason: {_line(broken)}")
     words = _words(value)
     if words and (status := status_of((), words)) != _UNKNOWN:
         return InnerError(status, _line(words))
     reason = _reason_to_withhold(value)
     return InnerError(_WITHHELD, f"no answer, {reason}") if reason else None
+
+
+def is_broken(value: Any) -> bool:
+    """Return whether a completion ended by an error, so that its text is half an answer at best."""
+    first, reason = _first_choice(value), _reason_to_end(value)
+    is_reason = isinstance(reason, str) and re.search(_BROKEN, reason, re.IGNORECASE) is not None
+    return is_reason or (isinstance(first, Mapping) and bool(first.get("error")))
+
+
+def _reason_to_end(value: Any) -> Any:
+    first = _first_choice(value)
+    return first.get("finish_reason") if isinstance(first, Mapping) else None
+
+
+def _first_choice(value: Any) -> Any:
+    choices = value.get("choices") if isinstance(value, Mapping) else None
+    return choices[0] if isinstance(choices, list) and choices else None
 
 
 def _reason_to_withhold(value: Mapping[Any, Any]) -> str:
@@ -109,9 +131,7 @@ def _places(value: Any) -> Iterator[Any]:
         value = value[0] if value else None
     if not isinstance(value, Mapping):
         return
-    choices = value.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    for outer in (value, first):
+    for outer in (value, _first_choice(value)):
         if isinstance(outer, Mapping):
             yield from map(outer.get, _ERRORS)
             errors = outer.get("errors")
@@ -139,7 +159,11 @@ def _validation(detail: Any) -> Any:
 
 def _words(part: Mapping[Any, Any]) -> str:
     texts = (part.get(name) for name in _MESSAGES)
-    return next((text for text in texts if isinstance(text, str) and text.strip()), "")
+    words = next((text for text in texts if isinstance(text, str) and text.strip()), "")
+    # OpenRouter says "Provider returned error" and puts the provider's own words here.
+    metadata = part.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
+    return f"{words}: {raw}" if words and isinstance(raw, str) else words
 
 
 def status_of(codes: Any, words: str) -> int:

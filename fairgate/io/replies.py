@@ -34,6 +34,7 @@ _JAVASCRIPT = re.compile(
 MOST_DOCUMENTS = 1000
 _MOST_CHARACTERS = 1_000_000
 _MOST_NAME = 200
+_HIT = re.compile(r"(?:is_|from_|was_)?cached|from_?cache|cache_?hit|gptcache", re.IGNORECASE)
 _SHOWN_NAMES = 8
 _TEXT_PARTS = ("text", "output_text", "refusal")
 _THINKING_PARTS = ("thinking", "reasoning", "redacted_thinking")
@@ -153,21 +154,35 @@ def reply_of(value: Any, paths: ReplyPaths) -> Execution:
 def served_of(
     value: Any, headers: Mapping[str, str] | None = None, *, characters: int = 0
 ) -> Served | None:
-    """Return what a reply says of itself: model, fingerprint, `usage`, headers of a cache.
+    """Return what a reply says of itself: model, fingerprint, provider, `usage`, a cache.
 
     Gateways name the model that was asked for where another one has answered in its place: their
     header on it is a part of the name.
     """
-    named, fingerprint = (_told_name(value, key) for key in ("model", "system_fingerprint"))
+    named = _told_name(value, "model")
+    states = (_told_name(value, key) for key in ("provider", "system_fingerprint"))
+    fingerprint = ", ".join(filter(None, states)) or None
     if instead := fallback(headers or {}):
         named = f"{named or 'a model'} ({instead})"
     served = Served(
         model=None if named is None else harmless(named),
         fingerprint=None if fingerprint is None else harmless(fingerprint),
-        cache=cache_hit(headers or {}),
+        cache=cache_hit(headers or {}) or _told_hit(value),
         prompt_tokens=usage_of(value).input,
     )
     return None if served == Served() else replace(served, characters=characters)
+
+
+def _told_hit(value: Any, depth: int = 3) -> str | None:
+    """Return the field by which a reply comes from a cache, as Bifrost and GPTCache tell it."""
+    if not isinstance(value, Mapping) or not depth:
+        return None
+    for name, inner in value.items():
+        if inner is True and _HIT.fullmatch(str(name)):
+            return harmless(f"{name}: true")
+        if hit := _told_hit(inner, depth - 1):
+            return hit
+    return None
 
 
 def _told_name(value: Any, key: str) -> str | None:
@@ -203,15 +218,16 @@ def text_of_parts(content: Any) -> Any:
     """Return a message's content as one text where it comes in typed parts; else as it is.
 
     `[{"type": "text", "text": …}, …]`: the texts, one after the other, and the words of a refusal.
-    Parts that hold thinking are left out.
+    Parts that hold thinking are left out, and beside a text those without one, such as references.
     """
     parts = [content] if isinstance(content, Mapping) else content
     if not isinstance(parts, list) or not parts:
         return content
     texts: list[str] = []
-    for part in parts:
-        kind = part.get("type") if isinstance(part, Mapping) else None
-        if kind not in (*_TEXT_PARTS, *_THINKING_PARTS):
+    known = (*_TEXT_PARTS, *_THINKING_PARTS)
+    kinds = [part.get("type") if isinstance(part, Mapping) else None for part in parts]
+    for part, kind in zip(parts, kinds, strict=True):
+        if kind not in known and (not isinstance(kind, str) or "text" in part):
             return content
         if kind in _TEXT_PARTS:
             text = next((part[name] for name in ("text", "refusal") if name in part), None)
@@ -219,7 +235,7 @@ def text_of_parts(content: Any) -> Any:
             if not isinstance(text, str):
                 return content
             texts.append(text)
-    return "".join(texts)
+    return "".join(texts) if texts or set(kinds) <= {*known} else content
 
 
 def _answer(value: Any, paths: ReplyPaths) -> str:

@@ -126,9 +126,12 @@ class EndpointEmbedder:
             )
         vectors = np.concatenate(batches)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(vectors).all() or not lengths.all():
+        is_bad = ~(np.isfinite(lengths) & (lengths > 0))[:, 0]
+        if is_bad.any():
+            text = texts[int(is_bad.argmax())]
             raise ModelError(
-                f"{self._service.name}: answered with a vector that is zero or not finite"
+                f"{self._service.name}: answered {quoted(text)} with a vector that is zero or not "
+                "finite"
             )
         unit: Vectors = (vectors / lengths).astype(np.float32)
         return unit
@@ -166,10 +169,12 @@ def _embeddings(value: Any, expected: int) -> Any:
         if not isinstance(vector, list) or any(isinstance(part, list) for part in vector):
             nested = " of lists" * isinstance(vector, list)
             raise ValueError(f"`data[{number}].embedding` is {shown(vector)}{nested}")
-    ordered = sorted(value["data"], key=lambda row: int(row["index"]))
-    if [int(row["index"]) for row in ordered] != list(range(expected)):
-        raise ValueError(f"{len(ordered)} vectors for {expected} texts")
-    vectors = np.asarray([row["embedding"] for row in ordered], dtype=np.float64)
+    indexed = {int(row.get("index", n)): row["embedding"] for n, row in enumerate(value["data"])}
+    if len(value["data"]) != expected:
+        raise ValueError(f"{len(value['data'])} vectors for {expected} texts")
+    if sorted(indexed) != list(range(expected)):
+        raise ValueError(f"`index` is not 0 to {expected - 1}, each once")
+    vectors = np.asarray([indexed[n] for n in range(expected)], dtype=np.float64)
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise ValueError("vectors of different lengths")
     return vectors

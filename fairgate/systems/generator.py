@@ -35,10 +35,11 @@ from fairgate.domain.executions import (
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator
 from fairgate.domain.schema import Access, Address, ByShape, Names, Role, Seed, Strict, Text, way_of
-from fairgate.domain.wording import concealed_in_answer, harmless, quoted
+from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
 from fairgate.io.http_messages import ATTEMPTS, NOT_NOW, HttpAnswer, HttpError, failure_in
 from fairgate.io.http_service import HttpService
 from fairgate.io.replies import outline, place_of_text, served_of, text_of_parts
+from fairgate.relations.oracles.text import spoken, spoken_spans
 from fairgate.systems.listed_tokens import MOST_LISTED, is_listed, listed_degrees
 from fairgate.systems.models import WHICH_GRAPH, GraphFile
 from fairgate.systems.revisions import RevisionField
@@ -87,6 +88,8 @@ _REASONING = ("reasoning_content", "reasoning", "thinking", "thinking_blocks")
 _CUT = ("length", "max_tokens", "max_output_tokens", "model_length")
 """Reasons to end at the limit of tokens: OpenAI's, Anthropic's, Gemini's, Mistral's."""
 _WITHHELD = "filter|safety|block|prohibit|recitation|spii|refusal|sensitive"
+_FILTERED = r"content.?(?:filter|management|policy)|responsible.?ai|moderation"
+"""How filters say that they refuse a prompt."""
 _NO_CONTENT = "have no content (`null`), however often they are asked for, and no reason for it"
 _PLACES = re.compile(r"(\{(?:instruction|documents|text)\})")
 
@@ -351,6 +354,7 @@ class ChatEndpoint:
                 "context",
             },
             remedy="check the endpoint",
+            advice=self._advice,
             lacks=lambda value: _message(value) is None,
         )
 
@@ -426,6 +430,20 @@ class ChatEndpoint:
             messages.append({"role": "assistant", "content": answer.response or ""})
         return answer, why_silent
 
+    def _advice(self, words: str) -> str:
+        """Return what to do where a refusal names a filter, or a field that was sent."""
+        if re.search(_FILTERED, words, re.IGNORECASE):
+            return "its filter refuses this text: take another text, or set the filter lower"
+        sent = ("temperature", "top_p", "top_k", "seed", "top_logprobs", "logprobs")
+        for name in (*sent, "chat_template_kwargs", *self._endpoint.extra_body):
+            if re.search(rf"(?<![\w.]){re.escape(name)}\b", words):
+                other = "; `top_logprobs: 5` asks for fewer" * (name == "top_logprobs")
+                return (
+                    "the model may not take these settings: "
+                    f"`extra_body: {{{name}: null}}` leaves it out{other}"
+                )
+        return ""
+
     def _other_limit(self, response: HttpAnswer | HttpError) -> str:
         """Return the name that a server wants instead of `max_tokens`; empty for none."""
         if isinstance(response, HttpError) or response.status not in (400, 422):
@@ -467,21 +485,22 @@ class ChatEndpoint:
             message = _message(value)
             text = _content(message)
         except (JsonError, TypeError) as error:
-            streams = answer.body.lstrip().startswith((b"data:", b"event:"))
-            why = str(error) if isinstance(error, JsonError) else repr(error)
+            streams = re.match(rb"\s*(?:data|event):|\s*\{.*\}\r?\n\s*\{", answer.body)
             begins = answer.body[:_BEGINNING].decode("utf-8", "replace").strip()
             raise ModelError(
                 f"{service.name}{f', asked {turn}' if turn else ''}: the answer is no completion "
-                f"({quoted(service.concealed(why))}), it begins "
+                f"({service.concealed(str(error))}), it begins "
                 f"{quoted(service.concealed(begins))}; expected "
                 '{"choices": [{"message": {"content": "…"}}]}'
                 + _elsewhere(answer.body)
-                + (", whole: it is a stream of events, which the server has to leave" * streams)
+                + ("; it is a stream: let the server answer in one piece" if streams else "")
             ) from None
         usage = usage_of(value)
         characters = sum(len(said["content"]) for said in messages)
         self._meter.add(usage)
         reason = value["choices"][0].get("finish_reason")
+        if _is_withheld(reason) and not (message or {}).get("refusal"):
+            text = None  # what a filter let through is half an answer
         clean = (text or "").encode("utf-8", "replace").decode("utf-8")
         generated = Execution(
             response=concealed_in_answer(clean, service.secrets),
@@ -521,11 +540,7 @@ def _message(value: Any) -> Mapping[str, Any] | None:
     choices = value.get("choices") if isinstance(value, Mapping) else None
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, Mapping) else None
-    if not isinstance(message, Mapping):
-        return None
-    # A gateway puts an error beside a message without content.
-    is_error = isinstance(first, Mapping) and message.get("content") is None and first.get("error")
-    return None if is_error else message
+    return message if isinstance(message, Mapping) else None
 
 
 def _content(message: Mapping[str, Any] | None) -> str | None:
@@ -533,27 +548,27 @@ def _content(message: Mapping[str, Any] | None) -> str | None:
     if message is None:
         raise TypeError("no message")
     text = text_of_parts(message.get("content"))
-    if text is None:
-        text = message.get("refusal")
+    text = text or message.get("refusal") or text
     if text is not None and (not isinstance(text, str) or len(text) > _MOST_CHARACTERS):
-        raise TypeError("the content is no text")
+        raise TypeError(f"the content is no text: `choices[0].message.content` is {shown(text)}")
     return text
 
 
 def _why_silent(text: str | None, message: Mapping[str, Any] | None, reason: object) -> str:
     """Return, for a sentence, why an answer says nothing; empty where it says something."""
-    if text and not _is_unfinished_thinking(text, reason):
+    is_thinking = _only_thinks(text or "")
+    if text and not is_thinking:
         return ""
     if message is not None and (message.get("tool_calls") or message.get("function_call")):
         return "call a tool and say nothing (`tool_calls`); let the endpoint offer none"
     finish = f"`finish_reason: {harmless(str(reason)[:40])}`"
-    if _is_cut(reason):
+    if _is_cut(reason) or is_thinking:
         return (
-            f"were cut off before they said anything ({finish}), such as a model that is still "
-            "thinking: raise `decoding.max_new_tokens`, or switch thinking off "
+            f"end before they say anything ({finish}), such as a model that is still thinking: "
+            "raise `decoding.max_new_tokens`, or switch thinking off "
             "(`template_arguments: {enable_thinking: false}` for most models)"
         )
-    if isinstance(reason, str) and re.search(_WITHHELD, reason, re.IGNORECASE):
+    if _is_withheld(reason):
         return f"were withheld by the endpoint's filter ({finish})"
     if where := next((name for name in _REASONING if message and message.get(name)), ""):
         return (
@@ -571,5 +586,10 @@ def _is_cut(reason: object) -> bool:
     return isinstance(reason, str) and reason.lower() in _CUT
 
 
-def _is_unfinished_thinking(text: str, reason: object) -> bool:
-    return _is_cut(reason) and text.lstrip().startswith("<think>") and "</think>" not in text
+def _is_withheld(reason: object) -> bool:
+    return isinstance(reason, str) and re.search(_WITHHELD, reason, re.IGNORECASE) is not None
+
+
+def _only_thinks(text: str) -> bool:
+    """Return whether thinking has no end, however the server says that the answer ended."""
+    return spoken_spans(text)[1] and not spoken(text)

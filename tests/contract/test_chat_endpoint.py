@@ -129,7 +129,11 @@ CONTENTS = {
     "a text with annotations": (completion([{"type": "text", "text": {"value": "positive", "annotations": []}}]), "positive"),
     "a refusal": (completion(None, refusal="I cannot."), "I cannot."),
     "a refusal as a part": (completion([{"type": "refusal", "refusal": "I cannot."}]), "I cannot."),
+    "a refusal beside an empty text": (completion("", refusal="I cannot."), "I cannot."),
+    "a text with references": (completion([{"type": "text", "text": "positive"}, {"type": "reference", "reference_ids": [1]}]), "positive"),
     "nothing said": (completion(""), ""),
+    "half of what a filter cut off": (completion("negat", "content_filter"), ""),
+    "half of what was sensitive": (completion("negat", "sensitive"), ""),
 }  # fmt: skip
 
 
@@ -142,8 +146,10 @@ def test_content_is_read_in_every_form(place, chat, gate):
 
 
 @pytest.mark.parametrize(
-    "content", [["positive"], [{"type": "image_url"}], [{"type": "text"}], 7, {"text": "x"}]
-)
+    "content",
+    [["positive"], [{"type": "image_url"}], [{"type": "text"}], 7, {"text": "x"},
+     [{"type": "text", "text": "x"}, {"type": "summary", "text": "y"}]],
+)  # fmt: skip
 def test_content_of_no_known_form_is_no_answer(place, chat, gate, content):
     chat.faults = [(200, completion(content))]
     assert gate(concurrency=1) == 4
@@ -171,6 +177,7 @@ SILENT = {
     "thinking": (completion(None, "length", reasoning_content="Hm"), 1, "`finish_reason: length`"),
     "thinking, a text": (completion("", "length"), 1, "enable_thinking: false"),
     "thinking aloud": (completion("<think>Hm", "length"), 1, "raise `decoding.max_new_tokens`"),
+    "thinking aloud, by LocalAI": (completion("[THINK]Hm", "stop"), 1, "raise `decoding.max_new_tokens`"),
     "thinking, by Gemini": (completion(None, "MAX_TOKENS"), 1, "raise `decoding.max_new_tokens`"),
     "thinking, by Anthropic": (completion("", "max_tokens"), 1, "`finish_reason: max_tokens`"),
     "withheld by Gemini": (completion(None, "content_filter: PROHIBITED_CONTENT"), 1, "`finish_reason: content_filter: PROHIBITED_CONTENT`"),
@@ -229,7 +236,7 @@ def test_a_name_that_is_refused_too_is_told(place, chat, gate):
     chat.faults = [(400, {"error": {"message": words}})] * 10_000
     assert gate(concurrency=1) == 4
     assert "HTTP 400" in place.err
-    assert "Use \\'max_completion_tokens\\' instead" in place.err
+    assert "Use 'max_completion_tokens' instead" in place.err
     assert len(chat.seen) <= 8
 
 
@@ -350,3 +357,69 @@ def test_degrees_are_asked_for_and_read_at_the_label(place, chat, gate):
     executions = (place.root / "with" / "executions.jsonl").read_text().splitlines()
     assert all('"degrees": {"positive": -' in line for line in executions)
     assert all('"at_most": ["neutral"]' in line for line in executions)
+
+
+BROKEN = ("error", "network_error", "insufficient_system_resource", "abort", "cancelled", "timeout")
+"""Of OpenRouter, Z.AI, DeepSeek, SGLang and vLLM."""
+
+
+@pytest.mark.walk(2)
+@pytest.mark.parametrize("reason", BROKEN)
+def test_half_an_answer_is_a_failure_and_none_that_is_read(place, chat, gate, at_once, reason):
+    """Where a provider dies on the way a gateway sends what came until then, with status 200."""
+    place.sources(12)
+    usual = chat.answer
+    half = completion("negat", reason)
+    chat.answer = lambda prompt: half if "Black" in prompt else usual(prompt)
+    assert gate() == 1, place.err
+    told = place.record()["notices"][0]
+    assert "for `race/black`, 12 of 12" in told
+    assert f"finish_reason: {reason}" in told
+    own = [row["response"] for row in place.executions() if "race/black" in row["key"]]
+    assert own == [""] * 12
+
+
+ADVICE = {
+    "a field": (400, {"message": "Unsupported value: 'temperature' does not support 0 with this model."}, "`extra_body: {temperature: null}` leaves it out"),
+    "FastAPI": (422, None, "`extra_body: {seed: null}`"),
+    "fewer": (400, {"message": "top_logprobs must be at most 5"}, "`top_logprobs: 5` asks for fewer"),
+    "a filter": (400, {"message": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", "code": "content_filter"}, "its filter refuses this text"),
+    "a provider's words": (400, {"message": "Provider returned error", "metadata": {"raw": "top_k is not supported"}}, "Provider returned error: top_k is not supported'; the model may"),
+}  # fmt: skip
+FASTAPI = {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted: seed"}]}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_a_refusal_is_told_in_the_server_s_words_and_what_follows_from_them(
+    place, chat, gate, name
+):
+    status, error, advice = ADVICE[name]
+    chat.faults = [(status, FASTAPI if error is None else {"error": error})] * 9
+    assert gate(concurrency=1) == 4
+    assert advice in place.err
+    assert '{"' not in place.err
+
+
+PAGES = {
+    413: ("413 Request Entity Too Large", "it takes no request of so many bytes"),
+    502: ("502 Bad Gateway", "look into its log"),
+}
+
+
+@pytest.mark.parametrize("status", PAGES)
+def test_a_page_of_a_server_in_between_is_told_without_its_tags(place, chat, gate, at_once, status):
+    words, advice = PAGES[status]
+    page = f"<html><head><title>{words}</title></head><body><hr>nginx</body></html>"
+    chat.faults = [(status, page.encode())] * 99
+    assert gate(concurrency=1) == 4
+    assert f"HTTP {status} and the message '{words} nginx'; " in place.err
+    assert advice in place.err
+
+
+@pytest.mark.parametrize(
+    "body", [b'data: {"choices": []}\n\ndata: [DONE]\n', b'{"message": {}}\n{"done": true}\n']
+)
+def test_an_answer_in_pieces_is_told_as_that(place, chat, gate, body):
+    chat.faults = [(200, body)] * 9
+    assert gate(concurrency=1) == 4
+    assert "; it is a stream: let the server answer in one piece" in place.err

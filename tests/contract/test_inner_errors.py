@@ -24,6 +24,7 @@ FORMS = {
     "OpenRouter": (502, {"error": {"message": WORDS, "code": 502}}),
     "of a choice": (503, {"choices": [{"error": {"code": 503, "message": WORDS}, "message": {"content": None}}]}),
     "of a choice without a message": (504, {"choices": [{"error": {"code": 504, "message": WORDS}}]}),
+    "of a choice beside half an answer": (502, {"choices": [{"error": {"code": 502, "message": WORDS}, "message": {"content": "negat"}, "finish_reason": "error"}]}),
     "beside no choices": (500, {"choices": [], "error": {"message": WORDS, "type": "server_error"}}),
     "Google": (429, [{"error": {"code": 429, "message": WORDS, "status": "RESOURCE_EXHAUSTED"}}]),
     "vLLM": (400, {"object": "error", "message": WORDS, "type": "BadRequestError", "code": 400}),

@@ -20,13 +20,14 @@ HITS = [
     ("x-cached", "true"),
     ("Cache-Status", "ExampleCache; hit"),
     ("Age", "35"),
+    ("x-litellm-cache-key", "a81f5b"),
 ]
 MISSES = [
     ("X-Cache", "Miss from cloudfront"),
     ("X-Cache-Status", "MISS"),
     ("cf-cache-status", "DYNAMIC"),
     ("x-litellm-cache-hit", "False"),
-    ("x-litellm-cache-key", "a81f5b"),
+    ("x-litellm-semantic-similarity", "0.42"),
     ("Cache-Control", "no-cache, max-age=0"),
     ("Cache-Status", "ExampleCache; fwd=miss"),
     ("Age", "0"),
@@ -74,6 +75,27 @@ def test_a_reply_from_a_cache_is_no_ground_for_a_verdict(place, chat, gate, name
     assert place.call("rescore", "out", "--policy", "app.yaml", "--out", "again") == 5
 
 
+TOLD_HITS = [
+    {"extra_fields": {"cache_debug": {"cache_hit": True, "hit_type": "semantic"}}},
+    {"extra_fields": {"cache_metadata": {"cache_hit": True}}},
+    {"gptcache": True}, {"cached": True}, {"meta": {"from_cache": True}},
+]  # fmt: skip
+TOLD_MISSES = [
+    {"extra_fields": {"cache_debug": {"cache_hit": False}}}, {"cached": False},
+    {"usage": {"prompt_cache_hit_tokens": 64}}, {"use_cache": True}, {"cached_tokens": 12},
+]  # fmt: skip
+
+
+@pytest.mark.walk(3)
+@pytest.mark.parametrize("fields", [*TOLD_HITS, *TOLD_MISSES], ids=str)
+def test_a_cache_that_only_the_reply_s_body_tells_counts_too(place, chat, gate, fields):
+    chat.answer = lambda prompt: said(prompt, **(fields if "woman" in prompt else {}))
+    assert (gate() == 5) == (fields in TOLD_HITS), place.out + place.err
+    assert ("come from a cache (`" in " ".join(place.record()["evidence"]["problems"])) == (
+        fields in TOLD_HITS
+    )
+
+
 @pytest.mark.walk(4)
 @pytest.mark.parametrize(("name", "value"), MISSES)
 def test_a_cache_that_was_passed_is_none(place, chat, gate, name, value):
@@ -102,7 +124,7 @@ def test_a_model_that_is_exchanged_during_a_run_is_told(place, chat, gate, names
 
     chat.answer = answer
     assert gate() == 0, place.err
-    told = [w for w in place.record()["notices"] if "system fingerprints" in w]
+    told = [w for w in place.record()["notices"] if "providers or system fingerprints" in w]
     assert len(told) == (len(names) > 1)
     assert not told or ("'fp_2' (first " in told[0] and "#gender/woman" in told[0])
     assert ("system fingerprints" in place.out) == bool(told)
@@ -117,6 +139,15 @@ def test_what_came_in_place_of_a_text_is_told_and_nothing_advised_of_reading(
     assert why in place.err
     assert "No text came back" in place.out
     assert "one word" not in place.out
+
+
+def test_several_providers_behind_one_model_are_told(place, chat, gate):
+    """OpenRouter names them; each may run the model in another precision."""
+    chat.answer = lambda prompt: said(prompt, provider="A" if "woman" in prompt else "B")
+    assert gate() == 0, place.err
+    assert (
+        "2 providers or system fingerprints: 'B' (first 's0'), 'A'" in place.record()["notices"][0]
+    )
 
 
 def test_several_models_of_an_endpoint_have_no_verdict(place, chat, gate):
