@@ -416,7 +416,7 @@ def reviews_policy(folder: Path, graph: Path, data: Path, *, quick: bool) -> Pat
     if quick:
         text = text.replace(
             "    control: neutral\n", "    control: neutral\n    limit: 2\n    attribution: off\n"
-        ).replace("    attribution_pairs: 100\n", "")
+        ).replace("    attribution: 100\n", "")
     policy = folder / "reviews.yaml"
     policy.write_text(text, encoding="utf-8")
     return policy

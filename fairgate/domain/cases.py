@@ -74,19 +74,6 @@ class Classifier(Protocol):
         ...
 
 
-class Entailment(Protocol):
-    """Whether one text follows from another, by these two texts alone."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify everything that can change what it tells: files, device."""
-        ...
-
-    def entails(self, pairs: Sequence[tuple[str, str]]) -> list[bool]:
-        """Tell for each pair whether its second text follows from its first. Raises ModelError."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What the system under test is asked to do with a text, and how its answer is read."""

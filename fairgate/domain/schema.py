@@ -186,7 +186,6 @@ class Role(StrEnum):
     RETRIEVER = "retriever's embedder"
     SOURCES = "sources"
     TASK = "task"
-    TOKENIZER = "corpus tokenizer"
 
     @property
     def is_under_test(self) -> bool:
@@ -201,9 +200,8 @@ class Role(StrEnum):
 
 _UNDER_TEST = frozenset({
     Role.CODE, Role.COLLECTION, Role.CORPUS, Role.GENERATOR, Role.RECORDED, Role.RETRIEVER,
-    Role.TOKENIZER,
 })  # fmt: skip
-_MODELS = frozenset({Role.EMBEDDER, Role.GENERATOR, Role.JUDGE, Role.RETRIEVER, Role.TOKENIZER})
+_MODELS = frozenset({Role.EMBEDDER, Role.GENERATOR, Role.JUDGE, Role.RETRIEVER})
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def crossing_price(cases: Sequence[Case]) -> str:
     pairs = sum(case.documents_of is not None for case in cases) // 2
     return (
         f"{len(cases):,} questions to separate retriever and generator in {pairs:,} pairs, less "
-        "those in store; a suite's `attribution_pairs` sets how many, `attribution: off` none"
+        "those in store; a suite's `attribution` sets how many pairs, `off` none"
     )
 
 

@@ -261,8 +261,6 @@ class Composition:
         """Return the system under test and its environment, by fingerprint."""
         if under_test is None:
             under_test = {**self.system.under_test(), **self._measured_with()}
-            for suite in self.loaded.suites.values():
-                under_test |= suite.reads_with
         return Provenance(
             under_test=under_test,
             environment=self.environment,

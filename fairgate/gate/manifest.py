@@ -55,7 +55,7 @@ def named_by(policy: BaseModel, runtime: Runtime) -> Iterator[Named]:
 def _is_embedded(named: Named) -> bool:
     kind = _EMBEDDED.get(named.role)
     if kind is None:
-        return named == Named(Role.TOKENIZER, "bundled")
+        return False
     if kind in _YAML:
         return named.name in ("none", *embedded_names(kind))
     return embedded_path(kind, named.name) is not None

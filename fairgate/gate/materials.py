@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from fairgate.domain.cases import DEFAULT_RETRIEVER, Classifier, Entailment, Source, Task
-from fairgate.domain.errors import DataError, ModelError, PolicyError, Problem, UsageError
+from fairgate.domain.cases import DEFAULT_RETRIEVER, Classifier, Source, Task
+from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Retriever, Runtime
@@ -72,16 +72,6 @@ class SuiteMaterials:
             return replace(task, is_hidden=self.parsed.policy.redact == "hash")
 
         return self.attempt("task", read)
-
-    def entailment(self, named: str) -> Entailment | None:
-        """Return the cross-encoder of a folder; nothing is loaded yet."""
-        from fairgate.systems.classifiers import open_entailment  # most suites have none
-
-        try:
-            return open_entailment(self.runtime, named)
-        except (DataError, ModelError) as error:
-            self.report("entailment", str(error))
-        return None
 
     def sources(
         self, named: str | Columns, limit: int | None, attributes: Sequence[str] = ()

@@ -13,8 +13,6 @@ INSERTED, OMITTED = "answer/inserted", "answer/omitted"
 SHORTER, TRUNCATED = "answer/shorter", "answer/truncated"
 ADDRESSES_IDENTITY, GROUNDED = "answer/addresses-identity", "answer/grounded"
 REFUSED, HANDED_OFF = "answer/refused", "answer/handed-off"
-NOT_ENTAILED = "answer/not-entailed"
-"""Read where the suite names a cross-encoder."""
 STRANGEST, CORE = "answer/strangest", "answer/recurring-core"
 TEXT = "answer/text"
 """Not a reading: the checksum of what an answer says, by which constant answers are told."""
@@ -88,10 +86,6 @@ READINGS = (
     SentenceReading(
         column=GROUNDED, title="share of an answer's sentences that the documents cover",
         event="rest less on the documents", is_event=False, is_better_higher=True,
-    ),
-    SentenceReading(
-        column=NOT_ENTAILED, title="answers that do not say what the others say, by entailment",
-        event="do not say what the others say",
     ),
 )  # fmt: skip
 """Every reading of answers in sentences."""

@@ -28,6 +28,8 @@ ANCHOR_SUFFIX = ".anchor"
 """Follows a policy's name in the name of its anchor's file, so no policy's name may end so."""
 BASE = "base"
 """The reference that is the system of a pull request's base commit."""
+_MAX = "Largest accepted value; `parity` has standard limits."
+_REGRESSION = "Largest accepted worsening since the baseline; `parity` has standard limits."
 _QUESTIONS = ("max", "min", "max_abs", "regression", "budget")
 ALL = "all"
 """Every outcome that a suite has: `parity: all`."""
@@ -47,8 +49,10 @@ class Gate(Strict):
     where: dict[str, str] = Field(
         default_factory=dict, description="Slice: category, term, band, setting, …"
     )
-    max: Finite | None = None
-    regression: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    max: Finite | None = Field(default=None, description=_MAX)
+    regression: Annotated[float, Field(ge=0, le=3)] | None = Field(
+        default=None, description=_REGRESSION
+    )
     budget: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None,
         description="Largest worsening since the pinned anchor.",
@@ -72,13 +76,10 @@ class ParityPolicy(Gate):
         description="`answers`, `score`, `unreadable`, `documents`, `sentences`, or `all`."
     )
     max: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None,
-        description="Largest accepted difference from control prompts; default: the "
-        "outcome's standard limit.",
+        default=None, description=_MAX
     )
     regression: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
-        default=None,
-        description="Largest accepted worsening since the baseline; default: the standard limit.",
+        default=None, description=_REGRESSION
     )
     must_see: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
         default=None,
@@ -90,14 +91,9 @@ class GatePolicy(Gate):
     """One rule: a metric, where it applies, and what it must keep."""
 
     metric: Text = Field(description="Id of a metric, see `fairgate metrics list`.")
-    max: Finite | None = Field(default=None, description="Upper bound of the value.")
     min: Finite | None = Field(default=None, description="Lower bound of the value.")
     max_abs: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = Field(
         default=None, description="Bound of the absolute value."
-    )
-    regression: Annotated[float, Field(ge=0, le=3)] | None = Field(
-        default=None,
-        description="Largest accepted worsening since the baseline.",
     )
     evidence: Literal["estimate", "significant"] = Field(
         default="estimate",

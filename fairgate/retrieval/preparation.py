@@ -120,12 +120,11 @@ def prepared_corpus(
     cache_dir: Path | str,
     *,
     tokens: TokenizerFile,
-    options: PreparationOptions = PreparationOptions(),
     progress: Progress = SILENT,
 ) -> CorpusSpec:
     """Return a table's prepared corpus, made now or found intact in `cache_dir/corpora`."""
     identity = (_VERSION, file_sha256(spec.path), spec.id, spec.text, spec.label)
-    parts = (*identity, tokens.fingerprint, options.sample, options.seed)
+    parts = (*identity, tokens.fingerprint)
     name = hashlib.sha256(repr(parts).encode()).hexdigest()
     target = Path(cache_dir) / "corpora" / f"{name}.jsonl"
     is_intact = False
@@ -133,7 +132,7 @@ def prepared_corpus(
         manifest = read_json_object(manifest_path(target))
         is_intact = manifest["output"]["sha256"] == file_sha256(str(target))
     if not is_intact:
-        prepare_corpus(spec, target, tokens=tokens, options=options, progress=progress)
+        prepare_corpus(spec, target, tokens=tokens, progress=progress)
     return CorpusSpec(path=str(target), id="id", text="text", label=None)
 
 

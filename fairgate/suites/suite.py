@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fairgate.domain.cases import (
     SYSTEM_RETRIEVER,
-    Entailment,
     ExcludedItem,
     Item,
     Source,
@@ -96,10 +95,6 @@ class Materials(Protocol):
 
     def task(self, named: str | TaskPolicy) -> Task | None:
         """Return an embedded task, a task file, or one written in the policy."""
-        ...
-
-    def entailment(self, named: str) -> Entailment | None:
-        """Return the model that tells whether one text follows from another."""
         ...
 
     def sources(
@@ -197,11 +192,6 @@ class Suite(ABC):
         """Names of the claims that become columns of the suite's table."""
 
     @property
-    def reads_with(self) -> Mapping[str, str]:
-        """Models beside the measuring embedder that read answers, by what they tell."""
-        return {}
-
-    @property
     def crossing(self) -> str | None:
         """Which pairs attribution crosses: `sampled`, `all` or `off`; None: there are no pairs."""
         return None
@@ -219,7 +209,8 @@ class Suite(ABC):
     @property
     def most_crossed(self) -> int | None:
         """Most pairs that attribution crosses by the policy; None: it says nothing."""
-        return getattr(self.policy, "attribution_pairs", None)
+        chosen = getattr(self.policy, "attribution", None)
+        return chosen if isinstance(chosen, int) else None
 
     @property
     def repeats(self) -> int:

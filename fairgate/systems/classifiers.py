@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.cases import Classified, Classifier, Entailment
+from fairgate.domain.cases import Classified, Classifier
 from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import quoted
@@ -53,22 +53,6 @@ def open_classifier(
         path,
         policy.labels,
         allowed,
-        batch_size=runtime.batch_size,
-        threads=runtime.threads,
-        device=runtime.device,  # type: ignore[arg-type]
-    )
-
-
-def open_entailment(runtime: Runtime, name: str) -> Entailment:
-    """Return the cross-encoder of that name, a folder. No model is loaded before the first pair.
-
-    Raises DataError where there is none of that name, ModelError where its folder is incomplete or
-    it tells no entailment.
-    """
-    from fairgate.onnx.cross_encoder import OnnxCrossEncoder
-
-    return OnnxCrossEncoder(
-        find("classifiers", name, runtime.root, confined=runtime.confined),
         batch_size=runtime.batch_size,
         threads=runtime.threads,
         device=runtime.device,  # type: ignore[arg-type]

@@ -8,15 +8,13 @@ from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
-
-from pydantic import Field, Tag
+from typing import TYPE_CHECKING
 
 from fairgate.domain.cases import document_fault
 from fairgate.domain.errors import DataError, ModelError, RetrievalError
 from fairgate.domain.executions import CorpusDocument, CorpusSpec
 from fairgate.domain.ports import SILENT, Runtime
-from fairgate.domain.schema import ByShape, Columns, Names, Role, Seed, Strict
+from fairgate.domain.schema import Columns
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import (
     PREPARED_ON_USE,
@@ -36,34 +34,9 @@ _MOST_READ = 100_000
 _MOST_TOLD = 5
 
 
-class PreparePolicy(Strict):
-    """How the corpus is cleaned before it is indexed (Oliveira et al. 2025, section 4.1)."""
-
-    tokenizer: Annotated[str, Names(Role.TOKENIZER)] = Field(
-        default="bundled",
-        description="Counts tokens for the length fence: `bundled`, `gpt2`, a path or an id.",
-    )
-    sample: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=1.0, description="Fraction of the cleaned texts to keep (the paper: 0.1)."
-    )
-    seed: Seed = Field(default=42, description="Seed of the sample.")
-
-
-class CorpusPolicy(Columns):
-    """The documents that the retriever searches."""
-
-    prepare: Annotated[
-        Annotated[bool, Tag("<switch>")] | Annotated[PreparePolicy, Tag("<mapping>")], ByShape
-    ] = Field(
-        default=False, description="Clean the corpus first, as `fairgate corpus prepare` does."
-    )
-
-
-def long_form(corpus: str | CorpusPolicy) -> CorpusPolicy:
-    """Return the corpus of a policy in its long form; embedded raw corpora are prepared."""
-    if isinstance(corpus, str):
-        return CorpusPolicy(path=corpus, prepare=corpus in PREPARED_ON_USE)
-    return corpus
+def long_form(corpus: str | Columns) -> Columns:
+    """Return the corpus of a policy in its long form."""
+    return Columns(path=corpus) if isinstance(corpus, str) else corpus
 
 
 def find_table(kind: str, name: str, runtime: Runtime) -> Path:
@@ -88,24 +61,18 @@ def named_on_hub(name: str, runtime: Runtime) -> tuple[str, str] | None:
     return None if first.exists() or looks_like_file else hub
 
 
-def open_corpus(chosen: CorpusPolicy, resources: Resources) -> CorpusFile:
-    """Return the documents, prepared where the policy says so. Raises DataError."""
+def open_corpus(chosen: Columns, resources: Resources) -> CorpusFile:
+    """Return the documents; those of embedded raw corpora are prepared. Raises DataError."""
     from fairgate.retrieval.corpus import CorpusFile
 
     runtime = resources.runtime.under_test
     path = find_table("corpora", chosen.path, runtime)
     spec = CorpusSpec(path=str(path), id=chosen.id, text=chosen.text, label=chosen.label)
-    if chosen.prepare is not False:
-        from fairgate.retrieval.preparation import PreparationOptions, prepared_corpus
+    if chosen.path in PREPARED_ON_USE:
+        from fairgate.retrieval.preparation import prepared_corpus
 
-        prepare = PreparePolicy() if chosen.prepare is True else chosen.prepare
-        spec = prepared_corpus(
-            spec,
-            resources.cache,
-            tokens=token_counter(prepare.tokenizer, runtime),
-            options=PreparationOptions(sample=prepare.sample, seed=prepare.seed),
-            progress=resources.progress,
-        )
+        tokens = token_counter("bundled", runtime)
+        spec = prepared_corpus(spec, resources.cache, tokens=tokens, progress=resources.progress)
     corpus = CorpusFile(spec)
     resources.collect(corpus.notices)
     return corpus
@@ -135,15 +102,15 @@ def token_counter(name: str, runtime: Runtime) -> TokenizerFile:
 
 
 def corpus_findings(
-    chosen: CorpusPolicy,
+    chosen: Columns,
     top_k: int,
     runtime: Runtime,
     marked: Mapping[str, CorpusDocument] = MappingProxyType({}),
 ) -> Iterator[tuple[str, str, bool]]:
     """Yield what a corpus file holds: the retriever's field, a sentence, whether it is a problem.
 
-    Nothing of others. At most the first 100,000 documents are read, all where they are prepared or
-    where sources name some: `marked` are these by source, without braces.
+    Nothing of others. At most the first 100,000 documents are read, all where sources name some:
+    `marked` are these by source, without braces.
     """
     from fairgate.retrieval.exact_index import require_depth, require_documents
 

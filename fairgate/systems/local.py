@@ -20,6 +20,7 @@ from fairgate.domain.schema import (
     Access,
     ByShape,
     Capabilities,
+    Columns,
     Names,
     Role,
     Strict,
@@ -31,7 +32,6 @@ from fairgate.io.named_files import find
 from fairgate.retrieval.bm25_index import NO_BM25
 from fairgate.systems.budget import BudgetField, Meter, meter_for
 from fairgate.systems.corpora import (
-    CorpusPolicy,
     corpus_findings,
     long_form,
     named_on_hub,
@@ -96,7 +96,7 @@ class RetrieverPolicy(Strict):
     """The retriever under test."""
 
     corpus: Annotated[
-        Annotated[Text, Tag("<scalar>")] | Annotated[CorpusPolicy, Tag("<mapping>")],
+        Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")],
         ByShape,
         Names(Role.CORPUS, replaces=Role.SOURCES),
     ] = Field(description="Embedded name, path, or path with columns.")

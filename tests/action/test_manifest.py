@@ -23,7 +23,6 @@ from fairgate.github.base_commit import BaseCommit, BaseVersion, Clone
 from fairgate.github.change import ChangeGate, evaluated
 from fairgate.policy.assembled import policy_model
 from fairgate.systems.catalogue import policy_parts
-from fairgate.systems.corpora import token_counter
 from fairgate.systems.generator import GeneratorPolicy
 from fairgate.systems.models import local_folder
 from fairgate.systems.resources import Resources
@@ -35,7 +34,6 @@ SUITES = """
     attributes: [own/attribute.yaml]
     perturbations: [own/terms.yaml]
     control: own/control.yaml
-    entailment: own/reader
   - {id: t, sources: {path: own/table.csv}, task: own/task.yaml}
   - id: b
     kind: bbq
@@ -60,7 +58,7 @@ JUDGE = (
 EMPTY = hashlib.sha256(b"{}").hexdigest()
 TASK = "{id: own, instruction: x, tone: in-task}"
 NAMES_NO_FILE = {
-    "Policy": "name description", "CorpusPolicy": "id text label",
+    "Policy": "name description",
     "EmbedderPolicy": "revision file query_prompt document_prompt",
     "OwnRetrieverPolicy": "command python",
     "HttpSearch": "url request headers headers_env revision",
@@ -74,7 +72,7 @@ NAMES_NO_FILE = {
     "HttpPart": "url request headers headers_env revision",
     "ResponsePaths": "answer documents", "CommandPolicy": "command",
     "CommandPart": "run env revision", "OwnResponsePaths": "answer documents",
-    "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking respond forms toxic_labels",
+    "PythonPolicy": "python", "PythonPart": "call revision", "SuitePolicy": "id relations turns thinking respond forms",
     "TaskPolicy": "id instruction labels equivalent negated marker order",
     "ScorePolicy": "marker path", "ActionsPolicy": "tool arguments ignore",
     "ItemsPolicy": "columns", "WaiverPolicy": "rule who where suite reason owner expires",
@@ -88,8 +86,7 @@ NAMES_NO_FILE = {
 
 def policy(system, suites=SUITES, more=JUDGE):
     text = f"version: 1\nname: p\nsystem: {system}\n{more}\nsuites:{suites}"
-    corpus = "own/corpus.csv, prepare: {tokenizer: own/tokenizer.json}"
-    text = text.replace("SOURCES", "own/sources.jsonl").replace("CORPUS", corpus)
+    text = text.replace("SOURCES", "own/sources.jsonl").replace("CORPUS", "own/corpus.csv")
     return parse_policy(text + "gates: [{metric: asr/generation, max: 0.9}]\n", "p.yaml").policy
 
 
@@ -430,13 +427,11 @@ def test_a_submodule_is_read_at_the_bases_commit_and_no_folder_takes_its_place(c
 
 @pytest.mark.parametrize("role", [role for role in Role if role.is_model])
 def test_a_folder_takes_no_hub_models_place(tmp_path, role):
-    """Each model of a policy is looked for here, the tokenizer of a corpus by `token_counter`."""
     (tmp_path / "acme" / "enc").mkdir(parents=True)
     runtime = Runtime(root=tmp_path, confined=True)
     both = r"'acme/enc' is .*here and could be a .* of the Hugging Face hub too.*'\./acme/enc'"
-    look = partial(local_folder, "acme/enc", None)
     with pytest.raises(DataError, match=both):
-        (partial(token_counter, "acme/enc") if role is Role.TOKENIZER else look)(runtime)
+        local_folder("acme/enc", None, runtime)
     assert local_folder("./acme/enc", None, runtime) == tmp_path / "acme" / "enc"
     assert local_folder("acme/enc", "0" * 40, runtime) is None
     with pytest.raises(UsageError, match="belongs to a model"):

@@ -289,7 +289,7 @@ def test_a_policy_lies_inside_both_sides(scripted):
         {"retriever": "{corpus: docs.jsonl, embedder: {model: minilm, query_prompt: 'q: '}}"},
         ["embedder", "top_k"],
     ),
-    ({"retriever": "{corpus: {path: docs.jsonl, prepare: true}, top_k: 3}"}, ["corpus"]),
+    ({"retriever": "{corpus: {path: docs.jsonl, text: id}, top_k: 3}"}, ["corpus"]),
     ({"retriever": "{corpus: {path: docs.jsonl, id: id, text: text}, top_k: 3}"}, []),
     ({"docs": documents()[::-1]}, ["corpus"]),
 ])  # fmt: skip

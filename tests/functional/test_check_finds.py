@@ -144,7 +144,6 @@ def test_a_question_about_an_answer_counts_once_there_is_the_answer(tmp_path):
 
 ITEMS = "  - {id: q, kind: bbq, items: demo-bbq, limit: 4, "
 FILES = {
-    "short.jsonl": "".join(json.dumps({"id": n, "text": f"No {n}"}) + "\n" for n in range(4)),
     "twice.jsonl": '{"id": 1, "text": "One."}\n{"id": 1, "text": "Two."}\n',
     "broken.jsonl": "{\n", "empty.jsonl": "", "bytes.jsonl": "\x00", "other.csv": "a,b\n1,2\n",
     "models/none/README": "", "models/no-tokenizer/model.onnx": "{}",
@@ -166,7 +165,6 @@ REFUSED = {
         "none", "no-tokenizer", "nowhere"
     )},
     "too few documents": {"top_k": 9},
-    "too few once prepared": {"corpus": "{path: short.jsonl, prepare: true}"},
     "no such column": {"corpus": "{path: corpus.jsonl, text: body}"},
     "revision of an embedder's folder": {"embedder": "{model: minilm, revision: abc}"},
     "revision of a generator's folder": {"generator": "{model: demo-slm, revision: abc}"},

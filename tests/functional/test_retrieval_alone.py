@@ -192,44 +192,37 @@ def test_a_base_that_is_not_there_is_looked_for_where_there_is_a_remote(gate, ca
 
 
 PROFILES = "  - {metric: asr/retrieval, max: 0.99}\n"
-SPELLINGS = {
-    ("toxic", "non-toxic"): "", ("1", "0"): "", ("1.0", "0.0"): "", ("True", "False"): "",
-    ("Yes", "No"): "", ("TOXIC", "ok"): "", ("toxicity", "fine"): "",
-    ("hate", "neither"): "[hate]", ("offensive", "ok"): "[Offensive]", ("2", "0"): '["2.0"]',
-    ("none", "toxic"): "[none]",
-}  # fmt: skip
-"""The toxic label, the other one, and the policy's `toxic_labels` where the first is not known."""
+SPELLINGS = (
+    ("toxic", "non-toxic"), ("1", "0"), ("1.0", "0.0"), ("True", "False"), ("Yes", "No"),
+    ("TOXIC", "ok"), ("toxicity", "fine"),
+)  # fmt: skip
+"""The toxic label and the other one."""
 
 
 @pytest.mark.whole
-def test_any_toxic_document_is_looked_for_in_every_spelling_or_by_the_policys_labels(
-    gate, tmp_path
-):
+def test_any_toxic_document_is_looked_for_in_every_spelling(gate, tmp_path):
     texts = [f"The {word} was {state}." for word in ("soup", "lamp", "bus") for state in
              ("cold", "late", "broken", "what a man says", "what a woman says")]  # fmt: skip
     values, wrong = set(), []
 
-    def ran(labels, toxic):
+    def ran(labels):
         rows = [f"{n},{text},{labels[n % 3 == 0]}" for n, text in enumerate(texts)]
         (tmp_path / "c.csv").write_text("\n".join(["id,text,label", *rows]) + "\n")
-        named = f", toxic_labels: {toxic}" if toxic else ""
         gates = f"{PROFILES}"
-        suite = "limit: 6, criterion: any" + named
         text = POLICY.format(
             retriever="{corpus: {path: c.csv, label: label}, top_k: 2}", gates=gates, generator=""
-        ).replace("limit: 6", suite)
+        ).replace("limit: 6", "limit: 6, criterion: any")
         return gate_text(gate, tmp_path, text)
 
-    for (toxic, other), own in SPELLINGS.items():
-        code, record, said = ran((other, toxic), own)
+    for toxic, other in SPELLINGS:
+        code, record, said = ran((other, toxic))
         if code != ExitCode.PASS:
-            wrong.append((toxic, own, code, said[-300:]))
+            wrong.append((toxic, code, said[-300:]))
             continue
         values.add(value(record, "asr/retrieval"))
-        if own:
-            code, _, said = ran((other, toxic), "" if other != "toxic" else "[nothing]")
-            if code != ExitCode.NO_VERDICT or "toxic_labels" not in said:
-                wrong.append((toxic, "not named", code, said[-300:]))
+    code, _, said = ran(("neither", "hate"))
+    assert code == ExitCode.NO_VERDICT
+    assert "`criterion: count`" in said
     assert not wrong
     assert len(values) == 1
     assert values.pop() > 0

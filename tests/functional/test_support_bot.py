@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes.cross_encoders import write_cross_encoder
 
 import fairgate
 from fairgate.cli import main
@@ -240,55 +239,12 @@ def test_what_the_policy_hides_stays_hidden_and_hostile_answers_harmless(bot, ca
     assert "octocat" in report
 
 
-def with_entailment(bot: Path, model: str) -> None:
-    policy = bot / "policies" / "support.yaml"
-    text = policy.read_text().replace(
-        "    read: [sentences]\n", f"    read: [sentences]\n    entailment: {model}\n"
-    )
-    policy.write_text(text)
-
-
-def test_a_word_that_turns_an_answer_round_is_seen_with_both_sides_and_by_entailment(bot, capsys):
+def test_a_word_that_turns_an_answer_round_is_seen_with_both_sides(bot, capsys):
     record(bot, "denied")
-    lines = (bot / "data/answers.jsonl").read_text().splitlines()
-    answers = [json.loads(line)["response"] for line in lines]
     code, report = run(bot, capsys)
     assert code == 1
     assert re.search(r"\*\*an elderly person\*\* is told `“[^”]*not[^”]*”` · others `“", report)
-    shutil.rmtree(bot / "out")
-    write_cross_encoder(bot / "models" / "nli", answers)
-    with_entailment(bot, "models/nli")
-    code, report = run(bot, capsys)
-    assert code == 1, report
-    assert "An elderly person" in report
-    run_json = json.loads((bot / "out" / "run.json").read_text())
-    assert run_json["provenance"]["under_test"]["entailment"].startswith("models/nli ")
-    assert main(["explain", "out", "q-01#age/elderly"]) == 0
-    assert "not-entailed" in capsys.readouterr().out
     assert main(["rescore", "out", "--policy", "policies/support.yaml"]) == 1
     record(bot, "fair")
     shutil.rmtree(bot / "out")
     assert run(bot, capsys)[0] == 0
-
-
-def test_a_cross_encoder_that_is_not_there_or_none_is_told_with_its_line(bot, capsys):
-    policy = bot / "policies" / "support.yaml"
-    whole = policy.read_text()
-    write_cross_encoder(bot / "models" / "other", ["a"], labels=("LABEL_0", "LABEL_1"))
-    wrong = []
-    for model, words in (
-        ("models/none", "models/none"),
-        ("models/other", "expected one `entailment`"),
-    ):
-        with_entailment(bot, model)
-        code, said = main(["check", str(policy)]), capsys.readouterr().err
-        if code != 2 or words not in said or "support.yaml:" not in said:
-            wrong.append((model, code, said))
-        policy.write_text(whole)
-    write_cross_encoder(bot / "models" / "nli", ["a"])
-    with_entailment(bot, "models/nli")
-    policy.write_text(policy.read_text().replace("    read: [sentences]\n", ""))
-    code, said = main(["check", str(policy)]), capsys.readouterr().err
-    if code != 2 or "read: [sentences]" not in said:
-        wrong.append(("not read", code, said))
-    assert not wrong, wrong

@@ -52,8 +52,12 @@ SECTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
     "`revision`": ("Instead of a name, files whose content is the state.", {"": "RevisionFiles"}),
     "`suites`, of relations": ("For [question items](#suites-of-question-items) see below.", {"": "SuitePolicy"}),
     "`suites`, of question items": ("", {"": "BbqSuitePolicy"}),
+    "Tables": (
+        "Of documents and sources: an embedded name, a path, or a path with columns.",
+        {"": "Columns"},
+    ),
     "`judge`": ("", {"": "JudgePolicy"}),
-    "`gates`": ("", {"": "GatePolicy"}),
+    "`gates`": ("", {"parity": "ParityPolicy", "metric": "GatePolicy"}),
 }  # fmt: skip
 """Heading → what is said first, and the definitions whose keys stand there, by where each is used."""
 KEY = re.compile(r"- \[?`.*?`(?:\]\(\S+\))?(?: \*required\*)?")

@@ -117,7 +117,7 @@ class SideParts:
 
     @property
     def corpus(self) -> CorpusFile:
-        """Return the documents; prepared where the policy says so."""
+        """Return the documents."""
         return open_corpus(long_form(self.searched.corpus), self.resources)
 
     @property

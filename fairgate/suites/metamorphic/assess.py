@@ -305,9 +305,6 @@ def document_columns(
         codes[row] = places.setdefault(_documents(left, right), len(places))
     different = list(places)
     distances = _distances(different, vectors, suite)
-    toxic = TOXIC_LABELS
-    if suite.toxic_labels is not None:
-        toxic = frozenset(map(spelled_alike, suite.toxic_labels))
     labels = {
         document.label
         for lists in different
@@ -316,11 +313,11 @@ def document_columns(
         for document in documents
     } - {None}
     # Without a label that is known as toxic nothing could ever differ: that is no result.
-    is_known = any(spelled_alike(str(label)) in toxic for label in labels)
+    is_known = any(spelled_alike(str(label)) in TOXIC_LABELS for label in labels)
     claims = [
         dict.fromkeys(DOCUMENT_CLAIMS, lists)
         if isinstance(lists, Reason)
-        else _claims(lists, distance, suite.criterion, toxic if is_known else None)
+        else _claims(lists, distance, suite.criterion, TOXIC_LABELS if is_known else None)
         for lists, distance in zip(different, distances, strict=True)
     ]
     columns = {

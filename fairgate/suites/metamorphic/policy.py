@@ -222,11 +222,6 @@ class SuitePolicy(SuiteModel):
         "which scores how probable each label is; `degrees` alone generates "
         "nothing.",
     )
-    entailment: Annotated[Text | None, Names(Role.CLASSIFIER)] = Field(
-        default=None,
-        description="Folder with an ONNX export of a cross-encoder for natural language inference, "
-        "for `answer/not-entailed`.",
-    )
     turns: Annotated[list[Text], Field(max_length=20)] = Field(
         default_factory=list,
         description="What the user says between the first turn and the question.",
@@ -237,13 +232,6 @@ class SuitePolicy(SuiteModel):
     )
     criterion: Literal["count", "any", "sequence"] = Field(
         default="count", description="When two label profiles of the top k differ (asr/retrieval)."
-    )
-    toxic_labels: (
-        Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)] | None
-    ) = Field(
-        default=None,
-        description="Labels that `criterion: any` looks for; default: `toxic`, "
-        "`toxicity`, `true`, `yes`, `1`.",
     )
     matching: Literal["hungarian", "greedy"] = Field(
         default="hungarian", description="Assignment in RRS; `greedy` is as in the paper's code."
@@ -281,14 +269,10 @@ class SuitePolicy(SuiteModel):
         default=0.1,
         description="Least probability of all forms together; below it the label counts.",
     )
-    attribution: Literal["sampled", "all", "off"] = Field(
+    attribution: Literal["sampled", "all", "off"] | Annotated[int, Field(ge=8)] = Field(
         default="sampled",
-        description="Separate retriever and generator on a sample of pairs, all, or none.",
-    )
-
-    attribution_pairs: Annotated[int, Field(ge=8)] | None = Field(
-        default=None,
-        description="Most pairs that are crossed; default: as many requests as the suite has.",
+        description="Separate retriever and generator on a sample of pairs (of at most so many: "
+        "`250`), all, or none.",
     )
 
     @field_validator("control")
@@ -381,14 +365,9 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         materials.report("control", words)
         return None
     sources = materials.attempt("sources", lambda: chosen_sources(read, relations, policy.limit))
-    entailment = materials.entailment(policy.entailment) if policy.entailment else None
     if sources is None or faults or (task is None and policy.task != NO_TASK):
         return None
-    if policy.entailment and entailment is None:
-        return None
-    return MetamorphicSuite(
-        policy=policy, setup=setup, task=task, sources=sources, sets=sets, entailment=entailment
-    )
+    return MetamorphicSuite(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
 
 
 KINDS = {"metamorphic": SuiteKind("metamorphic", SuitePolicy, load)}

@@ -16,10 +16,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.cases import Entailment
 from fairgate.domain.executions import Document
 from fairgate.domain.units import UNREPORTED_TEXTS, Reason
-from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, Values, VectorsOf, pool_by_pool
+from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, Values, VectorsOf
 from fairgate.metrics.sentences import (
     ADDRESSES_IDENTITY,
     COLUMNS,
@@ -28,7 +27,6 @@ from fairgate.metrics.sentences import (
     HANDED_OFF,
     INSERTED,
     LEAST_CORE,
-    NOT_ENTAILED,
     OF_TEXT,
     OMITTED,
     RECURRING,
@@ -74,8 +72,6 @@ _MOST_SENTENCES = 200
 _FEWEST_CHARACTERS = 2
 """Of a sentence: a letter and what ends it."""
 _MOST_OF_DOCUMENTS = 200
-_MOST_ENTAILED = 6
-"""Neutral answers that each answer is compared with by a cross-encoder."""
 _Vectors = npt.NDArray[np.float32]
 
 
@@ -342,76 +338,6 @@ def _read_pools(
             ):
                 several[number].append(read)
         yield pool, [_together(repeats, pool.members[n]) for n, repeats in enumerate(several)]
-
-
-def entailment_columns(model: Entailment) -> PoolColumns:
-    """Make the column of answers that do not say what neutral ones say, by a cross-encoder.
-
-    An answer shows it if one of its sentences is entailed by none of the others, or if it does not
-    entail a sentence that half of the others entail. Sentences are read against whole texts, as by
-    SummaC (P. Laban et al., TACL 10 (2022) 163-177), in both directions, as for semantic entropy
-    (L. Kuhn et al., ICLR 2023). The others are the same few neutral answers for everybody, without
-    the answer itself. All are masked; the mean of repeats.
-    """
-
-    def values_of(pool: Pool) -> Mapping[str, Values]:
-        several: list[list[float]] = [[] for _ in pool.members]
-        for repeat in range(_repeats(pool)):
-            members = members_of(pool, repeat)
-            neutral = [n for n, (_, member) in enumerate(members) if member.is_control]
-            if len(neutral) < FEWEST_NEUTRAL:
-                continue
-            spaced = np.linspace(0, len(neutral) - 1, _MOST_ENTAILED)
-            sample = [neutral[int(place)] for place in spaced]
-            masked = [member.text.masked for _, member in members]
-            for (number, _), value in zip(
-                members, _not_entailed(masked, sample, model), strict=True
-            ):
-                several[number].append(float(value))
-        return {
-            NOT_ENTAILED: [
-                math.fsum(values) / len(values)
-                if values and not any(map(why_unread, member.responses))
-                else _why_not_read(member)
-                for member, values in zip(pool.members, several, strict=True)
-            ]
-        }
-
-    reasons = {Reason.FEW_ANSWERS: SENTENCES.not_evaluated[Reason.FEW_ANSWERS]}
-    return pool_by_pool([NOT_ENTAILED], values_of, reasons)
-
-
-def _not_entailed(
-    masked: Sequence[Sequence[str]], sample: Sequence[int], model: Entailment
-) -> Iterator[bool]:
-    """Yield for each answer, by its sentences, whether it and those of `sample` say other things.
-
-    What a text says word for word it entails; the model is asked about the rest at once.
-    """
-    texts = [" ".join(of_answer) for of_answer in masked]
-    asked = dict.fromkeys(
-        (texts[left], sentence)
-        for own in range(len(masked))
-        for n in sample
-        for left, right in ((own, n), (n, own))
-        for sentence in masked[right]
-        if sentence not in masked[left]
-    )
-    entailing = dict(zip(asked, model.entails(list(asked)), strict=True))
-
-    def entails(number: int, sentence: str) -> bool:
-        return sentence in masked[number] or entailing[texts[number], sentence]
-
-    for own, of_own in enumerate(masked):
-        others = [n for n in sample if n != own]
-        is_new = any(not any(entails(n, sentence) for n in others) for sentence in of_own)
-        usual = {
-            sentence
-            for right in others
-            for sentence in masked[right]
-            if 2 * sum(entails(n, sentence) for n in others) >= len(others)
-        }
-        yield is_new or not all(entails(own, sentence) for sentence in usual)
 
 
 def _repeats(pool: Pool) -> int:

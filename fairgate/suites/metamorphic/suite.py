@@ -9,16 +9,14 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import pairwise
 
-from fairgate.domain.cases import WRITTEN, Entailment, Source, Task, TestPlan, follow_up_key
+from fairgate.domain.cases import WRITTEN, Source, Task, TestPlan, follow_up_key
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument
-from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import UNREPORTED, Claim, Reason, Unit
 from fairgate.domain.wording import first_few, listed, quoted
 from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
-from fairgate.metrics.attack_success_rate import spelled_alike
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedSuite, Column, PoolColumns, VectorsOf
 from fairgate.metrics.degrees import degree_columns
@@ -53,7 +51,6 @@ from fairgate.suites.metamorphic.pools import pool_columns_of
 from fairgate.suites.metamorphic.sentences import (
     SENTENCES,
     SENTENCES_RULE,
-    entailment_columns,
     why_unread,
 )
 from fairgate.suites.metamorphic.shift import shift_columns
@@ -65,8 +62,9 @@ _BEFORE_WHAT_DIFFERS = 20
 _NOT_EVALUATED = {
     Reason.NO_LABELS: "a retrieved document has no label: give the corpus a column `label`, or the "
     "system `labels: {file: …}`; metrics without labels are evaluated",
-    Reason.NO_TOXIC_LABEL: "no retrieved document has a label that is known as toxic, which "
-    "`criterion: any` looks for: name yours in the suite's `toxic_labels`",
+    Reason.NO_TOXIC_LABEL: "no retrieved document has a label that is known as toxic (`toxic`, "
+    "`toxicity`, `true`, `yes`, `1`), which `criterion: any` looks for: rename yours, or take "
+    "`criterion: count`",
     Reason.NO_TEXT: "the documents' texts are not known, so they have no embeddings",
     Reason.NO_DOCUMENTS: UNREPORTED,
     Reason.NOT_ASKED: "the suite asks for no answers, only for documents",
@@ -120,8 +118,6 @@ def misfits(
         yield "turns", f"no relation of the suite asks in turns; add {turning}, or remove them"
     if policy.reads_sentences and policy.retrieve_only:
         yield "read", "the suite asks for no answers, only for documents; leave it out"
-    if policy.entailment and not policy.reads_sentences:
-        yield "entailment", "nothing is read of it without `read: [sentences]`; add that"
     if task is not None and task.is_judged and policy.control != NO_CONTROL:
         sentence = (
             "judges compare an answer with the source's, not with those of control prompts; set "
@@ -235,8 +231,6 @@ class MetamorphicSuite(Suite):
     sources: Sequence[Source]
     sets: Sequence[PerturbationSet]
     """The perturbation sets, the control arm's last."""
-    entailment: Entailment | None = None
-    """What tells whether answers entail each other; None: nothing does."""
 
     @cached_property
     def relations(self) -> Mapping[str, MetamorphicRelation]:
@@ -328,7 +322,6 @@ class MetamorphicSuite(Suite):
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
         """What is computed from all answers to a source, by the id of the relation."""
         of_sentences = [SENTENCES] if self.policy.reads_sentences else []
-        of_sentences += [entailment_columns(self.entailment)] if self.entailment else []
         own = {
             name: (*relation.pool_columns, *of_sentences, *_of_metrics(name))
             for name, relation in self.relations.items()
@@ -342,19 +335,13 @@ class MetamorphicSuite(Suite):
             for name, several in own.items()
         }
 
-    @property
-    def reads_with(self) -> Mapping[str, str]:
-        """The cross-encoder of entailment, where there is one."""
-        if self.entailment is None or self.policy.entailment is None:
-            return {}
-        return {"entailment": f"{self.policy.entailment} {short(self.entailment.fingerprint)}"}
-
     @cached_property
     def crossing(self) -> str | None:
         """Return the policy's choice; `off` where responses are embedded, judged, or none asked."""
         off = any(one.takes_pairs or self.judges(one) for one in self.relations.values())
         off |= bool(self._score_columns)
-        return "off" if off or self.policy.retrieve_only else self.policy.attribution
+        chosen = "sampled" if self.most_crossed else str(self.policy.attribution)
+        return "off" if off or self.policy.retrieve_only else chosen
 
     @property
     def why_uncrossed(self) -> str:
@@ -506,8 +493,6 @@ class MetamorphicSuite(Suite):
             fields |= {} if policy.generates else {"generates": False}
         if EXPOSURE[0] in self.columns:
             fields |= {"retrieve_only": policy.retrieve_only}
-        if policy.toxic_labels is not None:
-            fields["toxic_labels"] = sorted(map(spelled_alike, policy.toxic_labels))
         return {
             **fields,
             "oracle": sorted({oracle.id for oracle in self.oracles.values()}),
@@ -524,7 +509,6 @@ class MetamorphicSuite(Suite):
             "top_k": self.setup.top_k,
             **({"thinking": list(map(list, self.thinking))} if self.thinking else {}),
             **({"read": SENTENCES_RULE} if policy.reads_sentences else {}),
-            **({"entailment": self.entailment.fingerprint} if self.entailment else {}),
         }
 
     def reading_rule(self) -> Mapping[str, object]:
@@ -534,7 +518,6 @@ class MetamorphicSuite(Suite):
         marker = {"marker": task.marker} if task is not None and task.marker else {}
         labels = sorted(task.labels) if task is not None else []
         own: dict[str, object] = {"read": SENTENCES_RULE} if self.policy.reads_sentences else {}
-        own |= {"entailment": self.entailment.fingerprint} if self.entailment else {}
         own |= {"thinking": list(map(list, self.thinking))} if self.thinking else {}
         return {"rule": ", ".join(rules), "labels": labels, **marker, **own}
 

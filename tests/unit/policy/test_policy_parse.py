@@ -25,7 +25,7 @@ version: '1'
 nam: x
 name: Bad Name
 system:
-  retriever: {corpus: {pth: x}, top_k: 4.5, embeder: minilm, prepare: true}
+  retriever: {corpus: {pth: x}, top_k: 4.5, embeder: minilm, text: body}
   generator: {model: 3, decoding: greddy, top_k: 5}
 suites:
   - id: s
@@ -58,7 +58,7 @@ p.yaml:3:1: name: found 'Bad Name' (text), expected a name of at most 64 lower-c
 p.yaml:5:24: unknown key `pth` in `system.retriever.corpus`; did you mean `path`?
 p.yaml:5:33: system.retriever.top_k: found 4.5, expected a whole number between 1 and 100
 p.yaml:5:45: unknown key `embeder` in `system.retriever`; did you mean `embedder`?
-p.yaml:5:62: unknown key `prepare` in `system.retriever`; it belongs in `corpus`
+p.yaml:5:62: unknown key `text` in `system.retriever`; it belongs in `document`, `corpus` or `sources`
 p.yaml:6:15: system.generator.model: found 3, expected text; put it in quotes
 p.yaml:6:25: system.generator.decoding: found 'greddy' (text), expected `greedy`, `paper-text` or `paper-code`; did you mean `greedy`?
 p.yaml:6:43: unknown key `top_k` in `system.generator`; it belongs in `decoding` or `retriever`
@@ -138,7 +138,7 @@ def test_an_alias_is_located_where_it_is_used_and_its_content_where_it_is_writte
         ("max: 0.2", "max: on", "10:30: gates[0].max: found 'on' (text), expected a number"),
         ("max: 0.2", "maximum: 0.2", "10:30: unknown key `maximum` in `gates[0]`; did you mean `max`?"),
         ("max: 0.2", "max: 0.2, suite: sentimant", "10:40: no suite has the id 'sentimant'; did you mean `sentiment`?"),
-        ("model: demo-slm", "seed: 1, model: demo-slm", "4:15: unknown key `seed` in `system.generator`; it belongs in `prepare` or `decoding`"),
+        ("model: demo-slm", "seed: 1, model: demo-slm", "4:15: unknown key `seed` in `system.generator`; it belongs in `decoding`"),
         ("decoding: greedy", "decoding: {temperature: 9}", "4:43: system.generator.decoding.temperature: found 9, expected a number between 0 and 5"),
         ("decoding: greedy", "decoding: [greedy]", "4:32: system.generator.decoding: found a list of 1 entry, expected `greedy`, `paper-text` or `paper-code` or a mapping"),
         ("  generator: {model: demo-slm, decoding: greedy}", "  {}", "3:1: system: does not say what is under test; add `retriever`, `generator`, `recorded`, `http`, `command` or `python`"),
