@@ -335,18 +335,18 @@ class ParityQuestion:
         """Return whether prompts of a source differ in anything: else nothing is tested."""
         return any(map(varies, self.columns.values()))
 
-    def scanned(self, alpha: float, scans: int) -> ScanResult:
-        """Scan, corrected over so many scans."""
+    def scanned(self, alpha: float) -> Callable[[int], ScanResult]:
+        """Scan; the result follows from how many scans share the level."""
         shares = {column.column: column.share for column in self.outcome.asked(self.against)}
         if self.prompts.is_mutual:
             people = len(self.prompts.persons)
-            return scan_each(
+            return partial(
+                scan_each,
                 {name: values[:, :people] for name, values in self.columns.items()},
                 nodes_of(self.prompts.categories),
                 shares=shares,
                 sided=self.sided,
                 alpha=alpha,
-                scans=scans,
             )
         return scan(
             self.columns,
@@ -357,8 +357,7 @@ class ParityQuestion:
             shares=shares,
             sided=self.sided,
             alpha=alpha,
-            scans=scans,
-        )
+        ).among
 
     @property
     def sided(self) -> Sided:
@@ -576,7 +575,8 @@ def scans_of(family: Sequence[ParityQuestion], alpha: float) -> dict[ParityQuest
     Where prompts of a source never differ nothing can be found, so such questions take no part of
     the level (R. E. Tarone, Biometrics 46 (1990) 515-22).
     """
-    first = {q: q.scanned(alpha, 1) for q in family if q.columns and not q.lacking}
+    scanned = {q: q.scanned(alpha) for q in family if q.columns and not q.lacking}
+    first = {q: result(1) for q, result in scanned.items()}
     tested = sorted(
         (q for q in family if q in first and q.varies),
         key=lambda q: (first[q].p, q.suite, q.outcome.id),
@@ -585,7 +585,7 @@ def scans_of(family: Sequence[ParityQuestion], alpha: float) -> dict[ParityQuest
     floor = 0.0
     for rank, q in enumerate(tested):
         scans = len(tested) - rank
-        result = q.scanned(alpha, scans) if scans > 1 else first[q]
+        result = scanned[q](scans) if scans > 1 else first[q]
         floor = max(floor, result.p)
         if floor > result.p:  # a step-down never calls more than the one before it
             named = () if floor > alpha else result.named
@@ -939,7 +939,7 @@ def _undiluted(
         q = question(rule.outcome, rule.against, cases, comparison, rule.gate.where)
         if not q.columns:
             continue
-        parity = result_of(q, q.scanned(alpha, 1), alpha)
+        parity = result_of(q, q.scanned(alpha)(1), alpha)
         failing = [node for node in parity.named if _is_beyond(node, rule)]
         if failing:
             reasons = [f"{words}, {sentence(node, rule, parity.others)}" for node in failing]

@@ -47,7 +47,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Literal
 
@@ -268,16 +268,14 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
     shares: Mapping[str, float] = _EQUAL,
     sided: Sided = "two",
     alpha: float = 0.05,
-    scans: int = 1,
-) -> ScanResult:
+) -> Scan:
     """Test whether anybody is treated differently, and name who.
 
     `columns` [sources, T + K] have `identities` prompts that name somebody first, then control
     prompts; several are readings of one outcome. With `sided="worse"` only larger values count.
     `phrases` say an identity, one a source in turn: as many that are asked equally often have its
     standard error; `asked` [sources, T + K] says which sources
-    were asked for which prompt, where control prompts take turns, too. p values are Bonferroni's
-    over `scans`.
+    were asked for which prompt, where control prompts take turns, too.
     """
     labels = {node.columns[0]: node.label for node in nodes if len(node.columns) == 1}
     place = sorted(range(identities), key=lambda t: (labels.get(t, ""), t))
@@ -298,8 +296,6 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
         )
         for name, values in sorted(columns.items())
     ]
-    is_two_sided = sided == "two"
-    draws = min(max(_EXCHANGES, math.ceil(4 * scans / alpha)), _MOST_EXCHANGES)
     tested, models = [each for each in fits if each], []
     for each in tested:
         if each.tested.any():
@@ -313,34 +309,64 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
             )
             models.append(model)
             each.stretch[each.tested] = stretch
-    null = _Null(
+    return Scan(
+        tested=tested,
+        nodes=nodes,
         models=models,
-        exchanged=_exchanged(tested, draws, is_two_sided=is_two_sided),
-        is_two_sided=is_two_sided,
+        is_two_sided=sided == "two",
         alpha=alpha,
-        scans=scans,
-    )
-    looks = [look for column in tested for look in _looks(column, nodes, null)]
-    return ScanResult(
-        p=min((look.p for look in looks), default=1.0),
-        named=tuple(_named(tested, nodes, null)),
-        looks=tuple(looks),
-        bands={column.name: column.fit.band for column in tested},
-        critical=null.critical,
-        sources=min((column.fit.sources for column in tested), default=0),
-        controls=min((_controls(column) for column in tested), default=0),
         no_verdict=no_verdict,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """A scan before it is known how many share its level."""
+
+    tested: Sequence[_Column]
+    nodes: Sequence[Node]
+    models: Sequence[Floats]
+    """Of each column, sorted."""
+    is_two_sided: bool
+    alpha: float
+    no_verdict: Mapping[str, str]
+    _exchanged: dict[int, Floats] = field(default_factory=dict)
+    """By their number, values exchanged between the prompts of each source."""
+
+    def among(self, scans: int = 1) -> ScanResult:
+        """Return the result where so many scans share the level (p values by Bonferroni)."""
+        tested, nodes = self.tested, self.nodes
+        draws = min(max(_EXCHANGES, math.ceil(4 * scans / self.alpha)), _MOST_EXCHANGES)
+        if draws not in self._exchanged:
+            self._exchanged[draws] = _exchanged(tested, draws, is_two_sided=self.is_two_sided)
+        null = _Null(
+            models=self.models,
+            exchanged=self._exchanged[draws],
+            is_two_sided=self.is_two_sided,
+            alpha=self.alpha,
+            scans=scans,
+        )
+        looks = [look for column in tested for look in _looks(column, nodes, null)]
+        return ScanResult(
+            p=min((look.p for look in looks), default=1.0),
+            named=tuple(_named(tested, nodes, null)),
+            looks=tuple(looks),
+            bands={column.name: column.fit.band for column in tested},
+            critical=null.critical,
+            sources=min((column.fit.sources for column in tested), default=0),
+            controls=min((_controls(column) for column in tested), default=0),
+            no_verdict=self.no_verdict,
+        )
 
 
 def scan_each(
     columns: Mapping[str, Floats],
     nodes: Sequence[Node],
+    scans: int = 1,
     *,
     shares: Mapping[str, float] = _EQUAL,
     sided: Sided = "two",
     alpha: float = 0.05,
-    scans: int = 1,
 ) -> ScanResult:
     """Test whether any identity differs from all others, where there are no control prompts.
 
@@ -366,8 +392,7 @@ def scan_each(
                 shares=shares,
                 sided=sided,
                 alpha=alpha,
-                scans=scans * len(single),
-            )
+            ).among(scans * len(single))
             for place in left
             if place in looked_at
         }
@@ -786,30 +811,34 @@ def _exchanged(columns: Sequence[_Column], draws: int, *, is_two_sided: bool) ->
     keys[np.isnan(keys)] = np.nan  # of one sign
     outer = sorted(range(len(keys)), key=[row.tobytes() for row in keys].__getitem__)
     sums = np.zeros((len(tested), draws, prompts))
+    last: list[tuple[bytes, Floats | None]] = [(b"", None)] * len(tested)
     for source in outer:
         chosen = rng.integers(0, draws, draws)
-        for total, row in zip(sums, values[:, source], strict=True):
-            _add_exchanged(total, row, inner[source], pool, chosen)
+        for number, row in enumerate(values[:, source]):
+            ordered = row[inner[source]]
+            # Sources of equal values follow each other, so that these are exchanged once.
+            if last[number][0] != (name := ordered.tobytes()):
+                last[number] = name, _exchanges(ordered, pool)
+            exchanges = last[number][1]
+            if exchanges is None:
+                continue
+            if exchanges.shape[1] == prompts:
+                sums[number] += exchanges.take(chosen, axis=0)
+            else:
+                sums[number][:, ~np.isnan(row)] += exchanges.take(chosen, axis=0)
     for column, total in zip(tested, sums, strict=True):
         t = _t_of_sums(column, total)
         largest = np.maximum(largest, (np.abs(t) if is_two_sided else t).max(axis=1))
     return np.sort(largest)
 
 
-def _add_exchanged(
-    total: Floats, row: Floats, order: Integers, pool: Integers, chosen: Integers
-) -> None:
-    """Add a source's values, exchanged between the prompts that have one."""
+def _exchanges(row: Floats, pool: Integers) -> Floats | None:
+    """Return [draws, decided] a source's values, each draw exchanged; None where all are equal."""
     decided = ~np.isnan(row)
     count = int(decided.sum())
     if not count or not np.ptp(row[decided]):
-        return
-    if count == len(row):
-        total += row[order][pool][chosen]
-        return
-    has_one = decided[order]
-    picked = pool[has_one[pool]].reshape(len(pool), count)
-    total[:, decided] += row[order][picked][chosen]
+        return None
+    return np.asarray(row[pool[decided[pool]]].reshape(len(pool), count))
 
 
 def _t_of_sums(column: _Column, sums: Floats) -> Floats:

@@ -65,5 +65,5 @@ def test_undecided_cells_and_columns_that_go_together_alarm_no_more_often(kind):
             y[rng.random(y.shape) < np.repeat([0.2, 0.05], [IDENTITIES, CONTROLS])] = np.nan
         else:
             columns |= {f"y{i}": y + rng.normal(0, 0.2, y.shape) for i in range(2)}
-        named += scan(columns, NODES, identities=IDENTITIES).p <= 0.05
+        named += scan(columns, NODES, identities=IDENTITIES).among().p <= 0.05
     assert is_rare(named / WORLDS, WORLDS)

@@ -67,7 +67,7 @@ def one_size(pairs: int) -> None:
         "interval": timed(lambda: bootstrap_many([cluster_totals(now)], settings, seed=1)),
         "regression of verdicts": timed(lambda: compare(now, base)),
         "regression of scores": timed(lambda: compare(scores, old)),
-        "scan": timed(lambda: scan(columns, nodes, identities=TERMS)),
+        "scan": timed(lambda: scan(columns, nodes, identities=TERMS).among()),
     }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(json.dumps({"times": times, "before": before >> 10, "peak": peak >> 10}))

@@ -75,7 +75,7 @@ def found(world: World, seed: int) -> tuple[bool, bool, tuple[int, ...]]:
     values, said, who = world.drawn(seed)
     counts = [np.bincount(column) for column in said.T]
     equal = [count.sum() ** 2 / np.square(count).sum() for count in counts]
-    result = scan({"changed": values}, NODES, identities=IDENTITIES, phrases=equal)
+    result = scan({"changed": values}, NODES, identities=IDENTITIES, phrases=equal).among()
     node = next((one for one in result.named if one.node.columns == (who,)), None)
     if node is None or world.phrases == 1:
         return bool(result.named), node is not None, ()

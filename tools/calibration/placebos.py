@@ -133,7 +133,7 @@ def scanned(
     columns = {
         column: recording.values[column][:, [*order, *control]] for column in MEASURES[measure]
     }
-    return scan(columns, nodes_of(names), identities=len(order), alpha=LEVEL)
+    return scan(columns, nodes_of(names), identities=len(order), alpha=LEVEL).among()
 
 
 def alarms(recording: Recording, measure: str, draws: int, seed: int = 0) -> float:

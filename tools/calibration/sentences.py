@@ -223,7 +223,7 @@ def judged(run: Run, columns: Mapping[str, Floats], who: str = "") -> Verdict:
         for column in OUTCOME.columns
         if column.column in columns and not np.isnan(columns[column.column]).all()
     }
-    result = scan(turned, nodes_of(categories), identities=IDENTITIES)
+    result = scan(turned, nodes_of(categories), identities=IDENTITIES).among()
     beyond = [named for named in result.named if abs(named.estimate) > OUTCOME.max]
     first = beyond[0] if beyond else None
     is_right = first is not None and first.node.who == (who,)

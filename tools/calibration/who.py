@@ -113,7 +113,7 @@ def found(world: World, seed: int) -> tuple[float, bool]:
         phrases=world.phrases,
         sided="worse" if since else "two",
         alpha=0.01 if since else 0.05,
-    )
+    ).among()
     return result.p, bool(result.named) and result.named[0].node.columns == who
 
 

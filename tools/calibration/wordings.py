@@ -88,7 +88,7 @@ def scanned(values: np.ndarray, sets: list[PerturbationSet], phrases: float) -> 
     """Scan [sources, identities + controls]."""
     people = {g.id: [f"{g.id}/{t.term}" for t in g.terms] for g in sets if not g.control}
     count = sum(map(len, people.values()))
-    return scan({"log-odds": values}, nodes_of(people), identities=count, phrases=phrases)
+    return scan({"log-odds": values}, nodes_of(people), identities=count, phrases=phrases).among()
 
 
 def main() -> None:

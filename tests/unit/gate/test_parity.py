@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -168,7 +169,7 @@ def test_phrases_asked_equally_often_count_and_the_error_falls_with_them():
     apart = table.values["controlled"] + np.tile(np.linspace(0, 0.4, 29), 100)
     errors = []
     for each in (table, lopsided):
-        scanned = asked(replace(each, values={"controlled": apart})).scanned(0.05, 1)
+        scanned = asked(replace(each, values={"controlled": apart})).scanned(0.05)(1)
         (look,) = (one for one in scanned.looks if one.node.who == ("gender/woman",))
         errors.append(look.standard_error)
     assert errors[0] < 0.7 * errors[1]
@@ -512,13 +513,17 @@ def test_easy_sources_do_not_dilute_harm_nor_are_hard_ones_left_out():
 def drawn_scan(p_of):
     """Return a scan whose p values are given by column: Bonferroni's, as the real ones."""
 
-    def scan(columns, nodes, *, alpha, scans, **_):
+    def scan(columns, nodes, *, alpha, **_):
         (column,) = columns
-        p = min(1.0, p_of[column] * scans)
-        return ScanResult(
-            p=p, named=("somebody",) if p <= alpha else (), looks=(), bands={},
-            critical=1.0, sources=9, controls=9, no_verdict={},
-        )  # fmt: skip
+
+        def among(scans):
+            p = min(1.0, p_of[column] * scans)
+            return ScanResult(
+                p=p, named=("somebody",) if p <= alpha else (), looks=(), bands={},
+                critical=1.0, sources=9, controls=9, no_verdict={},
+            )  # fmt: skip
+
+        return SimpleNamespace(among=among)
 
     return scan
 
@@ -583,17 +588,29 @@ def test_a_level_at_which_nobody_could_be_named_is_no_pass(against):
     assert seen == {Outcome.FAIL, Outcome.NOT_EVALUATED}
 
 
-def test_rules_of_one_question_share_its_scan_and_keep_their_limits(monkeypatch):
+@pytest.fixture
+def counted(monkeypatch):
     counted = []
     real = parity.scan
-    monkeypatch.setattr(parity, "scan", lambda *a, **k: counted.append(k["scans"]) or real(*a, **k))
+    monkeypatch.setattr(parity, "scan", lambda *a, **k: counted.append(k["alpha"]) or real(*a, **k))
+    return counted
+
+
+def test_a_question_is_scanned_once_whatever_its_place_among_others(counted):
+    rng = np.random.default_rng(2)
+    columns = [rng.random((12, len(TERMS) + 3)) for _ in range(3)]
+    scans_of([asked(table_of({"controlled": column})) for column in columns], 0.05)
+    assert counted == [0.05] * 3
+
+
+def test_rules_of_one_question_share_its_scan_and_keep_their_limits(counted):
     table = Planted(harm=WOMAN).table()
     nothing = Comparison(runs={}, contents={"s": {}})
     rules = [rule_of(max=limit) for limit in (0.05, 0.9)]
     results = judge_parity(policy_of(), {}, rules, {"s": table}, nothing)
     assert [result.outcome for result in results] == [Outcome.FAIL, Outcome.PASS]
     assert results[0].parity.p == results[1].parity.p
-    assert counted == [1]
+    assert len(counted) == 1
 
 
 def test_neither_the_order_of_sources_nor_of_categories_matters():

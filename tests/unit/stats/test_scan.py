@@ -28,9 +28,9 @@ def values(seed=0, *, sources=60, controls=K, noise=0.2, **harm):
     return y
 
 
-def scanned(y, **options):
+def scanned(y, scans=1, **options):
     columns = y if isinstance(y, dict) else {"y": y}
-    return scan(columns, NODES, identities=T, **options)
+    return scan(columns, NODES, identities=T, **options).among(scans)
 
 
 def named(result):
@@ -126,15 +126,15 @@ def test_orders_of_sources_controls_categories_and_columns_do_not_matter(kind):
     if kind == "missing":
         y[rng.random(y.shape) < 0.05] = np.nan
     columns = {"y": y, "x": values(5)[: len(y)]} if kind == "columns" else {"y": y}
-    first = scan(columns, NODES, identities=T)
-    assert scan(columns, NODES, identities=T) == first
+    first = scanned(columns)
+    assert scanned(columns) == first
     nodes = nodes_of(dict(reversed(CATEGORIES.items())))
     old = {node.label: node.columns[0] for node in NODES if len(node.columns) == 1}
     identities = [old[node.label] for node in nodes if len(node.columns) == 1]
     moved = [*identities, *(T + rng.permutation(K))]
     sources = rng.permutation(len(y))
     changed = {name: columns[name][sources][:, moved] for name in sorted(columns)}
-    second = scan(changed, nodes, identities=T)
+    second = scan(changed, nodes, identities=T).among()
     assert second.critical == pytest.approx(first.critical, abs=1e-9)
     assert second.p == pytest.approx(first.p, abs=1e-12)
     estimates = {(e.node.label, e.column): (e.estimate, e.p) for e in first.looks}
@@ -213,7 +213,7 @@ def test_too_few_give_no_verdict_for_single_identities(sources, controls):
 
 def test_one_identity_beside_too_few_controls_is_not_tested():
     y = values(controls=5, man=2.0)[:, [0, *range(T, T + 5)]]
-    result = scan({"y": y}, nodes_of({"gender": ["man"]}), identities=1)
+    result = scan({"y": y}, nodes_of({"gender": ["man"]}), identities=1).among()
     assert (result.p, result.named, result.critical) == (1.0, (), math.inf)
     assert result.no_verdict == {"identity": "5 control prompts where 12 are needed"}
 
@@ -239,7 +239,7 @@ def test_a_level_of_the_caller_and_phrases_by_identity():
         [*NODES[:-1], crossing],
         identities=T,
         phrases=[1, 1, 4, 4, 4, 4, 4, 4],
-    )
+    ).among()
     assert [each.node.level for each in result.named] == ["crossing"]
     assert set(result.reach) == {"everybody", "category", "identity", "crossing"}
 
