@@ -6,11 +6,9 @@ say that somebody has accepted or taken back what it was about, and the count st
 that stands, or comes and goes, is no such one: the harm may be there. Then the gate blocks for
 good: what it has earned no later run takes away.
 
-Read are GitHub's conclusions of this workflow's runs for pushes to the default branch, which end
-with their verdict. Never read are runs of pull requests, whose authors' code runs in them. A run
-counts only where the branch itself was moved to its commit: GitHub calls a run of a tag `main` one
-of `main`, too. What cannot be read blocks: whoever could hide the history, by rights that are
-missing or by an outage, would otherwise turn a proven gate off.
+Read are GitHub's conclusions of runs for such pushes, which end with their verdict. What cannot be
+read blocks: whoever could hide the history, by rights that are missing, by an outage or by deleting
+runs, would otherwise turn a proven gate off.
 """
 
 from __future__ import annotations
@@ -23,16 +21,16 @@ from typing import Any, NamedTuple
 
 from fairgate.domain.errors import ApiError, FairGateError
 from fairgate.domain.wording import harmless
-from fairgate.github.api import GitHubApi, commit_of, natural, rows_of, value_at
+from fairgate.github.api import GitHubApi, natural, rows_of, value_at
 from fairgate.github.base_commit import BaseCommit
 from fairgate.github.earlier_policy import is_known
 from fairgate.github.event import Event, workflow_path
-from fairgate.github.stored_answers import first_moves
+from fairgate.github.pushed_runs import PushedRuns
 
 NEEDED, DAYS = 10, 28
 _LONG = dt.timedelta(days=DAYS)
 _LOOKED_AT = 100
-"""Newest runs that are looked at: a gate with more of them, or older ones, is no new one."""
+"""Newest runs that are looked at: a gate with more of them is no new one."""
 _CONCLUSIONS = {"success": False, "failure": True}
 """Whether a run was red, by its conclusion; others (cancelled, skipped) have no verdict."""
 
@@ -57,41 +55,15 @@ class Standing:
 ALWAYS = Standing(blocks=True, remark="")
 
 
-def judged_pushes(
-    runs: Sequence[Mapping[str, Any]], moved: Mapping[str, str], *, branch: str, workflow: str
-) -> list[JudgedPush]:
-    """Return the pushes that runs have judged, oldest first, each commit once.
-
-    `runs` are GitHub's rows in any order, `moved` the first time that the branch was moved to a
-    commit, as GitHub writes times. What is of another event, branch, repository or workflow is left
-    out, and so is what ran before the branch had its commit.
-    """
-    newest: dict[str, tuple[int, JudgedPush]] = {}
+def judged_pushes(runs: Iterable[Mapping[str, Any]], pushed: PushedRuns) -> list[JudgedPush]:
+    """Return the pushes that GitHub's rows of runs have judged, oldest first, each commit once."""
+    newest: dict[str, JudgedPush] = {}
     for run in runs:
-        head, number = commit_of(run.get("head_sha")), natural(run.get("id"))
-        is_red = _CONCLUSIONS.get(str(run.get("conclusion")))
-        started = str(run.get("created_at"))
-        here, there = (
-            natural(value_at(run, name, "id")) for name in ("repository", "head_repository")
-        )
-        if (
-            number is None
-            or is_red is None
-            or run.get("event") != "push"
-            or run.get("head_branch") != branch
-            or str(run.get("path")).partition("@")[0] != workflow
-            or here is None
-            or here != there
-            or not moved.get(head, "~") <= started
-        ):
-            continue
-        try:
-            at = dt.datetime.fromisoformat(started)
-        except ValueError:
-            continue
-        if at.tzinfo is not None and number > newest.get(head, (0, None))[0]:
-            newest[head] = number, JudgedPush(at, is_red)
-    return sorted(push for _, push in newest.values())
+        at, is_red = pushed.started(run), _CONCLUSIONS.get(str(run.get("conclusion")))
+        if at is not None and is_red is not None:
+            push = JudgedPush(at, is_red)
+            newest[run["head_sha"]] = max(push, newest.get(run["head_sha"], push))
+    return sorted(newest.values())
 
 
 def earned(pushes: Iterable[JudgedPush], now: dt.datetime) -> tuple[bool, int]:
@@ -101,9 +73,9 @@ def earned(pushes: Iterable[JudgedPush], now: dt.datetime) -> tuple[bool, int]:
     """
     counted: list[JudgedPush] = []
     for push in pushes:
-        if counted and push.at - counted[0].at >= _LONG:
-            return True, len(counted)
         counted.append(push)
+        if push.at - counted[0].at >= _LONG:
+            return True, len(counted)
         last = counted[-2:]
         if any(each.is_red for each in counted) and not any(each.is_red for each in last):
             counted = last
@@ -138,27 +110,25 @@ def standing(
 def _standing(
     api: GitHubApi | None, event: Event, base: BaseCommit, workflow: str, *, is_gated: bool
 ) -> Standing:
-    if api is None or not workflow or not event.default_branch:
+    branch = event.default_branch
+    if api is None or not workflow or not branch:
         raise ApiError("there is no token, or the event names no workflow and default branch")
     if is_gated and base.read_from_top(workflow) is None:
         raise ApiError("the base commit has a policy, and not the workflow that runs")
-    home, branch = f"/repos/{event.repository}", event.default_branch
-    answer = api.get(
-        f"{home}/actions/workflows/{PurePosixPath(workflow).name}/runs",
-        event="push", branch=branch, per_page=_LOOKED_AT,
-    )  # fmt: skip
-    runs = value_at(answer, "workflow_runs")
-    if not isinstance(runs, list):
-        raise ApiError("GitHub's answer is no list of runs")
-    moved = first_moves(api, event.repository, branch) if runs else {}
-    pushes = judged_pushes(rows_of(runs), moved, branch=branch, workflow=workflow)
-    has_earned, count = earned(pushes, dt.datetime.now(tz=dt.UTC))
+    listing = f"/repos/{event.repository}/actions/workflows/{PurePosixPath(workflow).name}/runs"
+    runs = _rows(api.get(listing, event="push", branch=branch, per_page=_LOOKED_AT))
+    pushed = PushedRuns.of(api, event.repository, branch, workflow)
+    has_earned, count = earned(judged_pushes(runs, pushed), dt.datetime.now(tz=dt.UTC))
     if has_earned:
         return ALWAYS
-    oldest = min(moved.values(), default="")
-    is_cut = any(str(run.get("created_at")) < oldest for run in rows_of(runs))
-    if is_cut or len(runs) >= _LOOKED_AT:
-        remark = "This gate blocks: it is older than the runs and pushes that GitHub lists of it."
+    last = api.get(listing, per_page=1)
+    ever = max((natural(run.get("run_number")) or 0 for run in _rows(last)), default=0)
+    has_lost = not 0 < ever <= (natural(value_at(last, "total_count")) or 0)
+    if has_lost or len(runs) >= _LOOKED_AT or not pushed.covers(runs):
+        remark = (
+            "This gate blocks: GitHub does not list all of its runs and pushes. It is older than "
+            "these, or runs were deleted."
+        )
         return Standing(blocks=True, remark=remark)
     more = NEEDED - count
     remark = (
@@ -171,3 +141,10 @@ def _standing(
         else f"After {more} more, or {DAYS} days, a red pull request is blocked."
     )
     return Standing(blocks=False, remark=remark, is_due=more == 1)
+
+
+def _rows(answer: object) -> list[dict[str, Any]]:
+    runs = value_at(answer, "workflow_runs")
+    if not isinstance(runs, list):
+        raise ApiError("GitHub's answer is no list of runs")
+    return rows_of(runs)

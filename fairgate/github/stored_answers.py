@@ -6,8 +6,7 @@ artifact belongs to the run that made it, and GitHub says which commit, event an
 
 Believed is an artifact of a run
 
-- that a push to the default branch started. GitHub calls a run of a tag `main` one of `main`, too;
-  so the branch's own activity must say that it was moved to this commit, and before the run;
+- that a push to the default branch started (`github/pushed_runs.py`);
 - whose commit lies on the first-parent line of the commit that decides. What a merge brought into
   the history beside it ran before anybody reviewed it;
 - of the workflow file that runs now, which had the content that the deciding commit's has.
@@ -16,7 +15,6 @@ Believed is an artifact of a run
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,11 +27,11 @@ from fairgate.github.api import (
     files_in,
     is_on_first_parent_line,
     natural,
-    rows_of,
     value_at,
 )
 from fairgate.github.base_commit import BaseCommit, Clone
 from fairgate.github.event import Event, workflow_path
+from fairgate.github.pushed_runs import PushedRuns
 from fairgate.io.durable import write_bytes
 from fairgate.systems.result_store import SqliteResultStore
 
@@ -42,22 +40,6 @@ STORE = "store.sqlite"
 _MOST_STORED = 256 << 20
 _LOOKED_AT = 10
 """Runs that are looked at, the newest first."""
-_PER_PAGE = 100
-"""Moves of the branch that are looked at behind the newest."""
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-
-
-def first_moves(api: GitHubApi, repository: str, branch: str) -> dict[str, str]:
-    """Return when a branch, and no tag of its name, was first moved to each commit.
-
-    By the newest moves, in GitHub's form of times, which sorts. Raises ApiError.
-    """
-    ref, moved = f"refs/heads/{branch}", dict[str, str]()
-    for move in rows_of(api.get(f"/repos/{repository}/activity", ref=ref, per_page=_PER_PAGE)):
-        head, time = commit_of(move.get("after")), str(move.get("timestamp"))
-        if move.get("ref") == ref and head and _TIME.fullmatch(time):
-            moved[head] = min(time, moved.get(head, time))
-    return moved
 
 
 class BaseRuns:
@@ -105,24 +87,15 @@ class BaseRuns:
 
     def _is_believed(self, number: int, head: str) -> bool:
         run = self._api.get(f"{self._home}/actions/runs/{number}")
+        repository, branch = self._repository, self._branch
         return (
-            bool(self._branch and self._workflow)
-            and value_at(run, "id") == number
-            and value_at(run, "event") == "push"
-            and value_at(run, "head_branch") == self._branch
-            and commit_of(value_at(run, "head_sha")) == head
-            and str(value_at(run, "head_repository", "full_name")).lower()
-            == self._repository.lower()
-            and str(value_at(run, "path")).partition("@")[0] == self._workflow
-            and is_on_first_parent_line(self._api, self._repository, head, self._base.commit)
-            and self._was_pushed(head, str(value_at(run, "created_at")))
+            value_at(run, "id") == number
+            and value_at(run, "head_sha") == head
+            and is_on_first_parent_line(self._api, repository, head, self._base.commit)
+            and PushedRuns.of(self._api, repository, branch, self._workflow).started(run)
+            is not None
             and self._has_same_workflow(head)
         )
-
-    def _was_pushed(self, head: str, started: str) -> bool:
-        """Return whether the branch, and no tag of its name, was moved to a commit before a run."""
-        moved = first_moves(self._api, self._repository, self._branch)
-        return bool(_TIME.fullmatch(started)) and moved.get(head, "~") <= started
 
     def _has_same_workflow(self, head: str) -> bool:
         """Return whether a commit's workflow file has the content of the base's."""

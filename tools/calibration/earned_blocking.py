@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from calibration.tables import markdown
 
 from fairgate.github.proof import earned, judged_pushes
+from fairgate.github.pushed_runs import PushedRuns
 
-BRANCH, WORKFLOW = "main", ".github/workflows/fairness.yml"
+NAME, BRANCH, WORKFLOW = "octo/shop", "main", ".github/workflows/fairness.yml"
 PULLS, SOON = 40, 10
 _START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 _SAME = {
-    "event": "push", "head_branch": BRANCH, "path": WORKFLOW, "repository": {"id": 1},
-    "head_repository": {"id": 1},
+    "event": "push", "head_branch": BRANCH, "path": WORKFLOW, "head_repository": {"full_name": NAME},
 }  # fmt: skip
 
 
@@ -55,7 +55,10 @@ class Repository:
     def __init__(self, world: World, seed: int) -> None:
         """Begin with a system that was judged once."""
         self._world, self._rng = world, random.Random(f"{seed} {world}")
-        self._runs, self._moved = list[dict[str, object]](), dict[str, str]()
+        self._runs, self._moved = list[dict[str, object]](), dict[str, dt.datetime]()
+        self._pushed = PushedRuns(
+            repository=NAME, branch=BRANCH, workflow=WORKFLOW, moved=self._moved
+        )
         self._now, self._is_harmed = _START, False
         self._is_red = self._rng.random() < world.fair
 
@@ -68,7 +71,7 @@ class Repository:
         if is_changed:
             self._is_red = rng.random() < (world.harmed if harmed else world.fair)
         is_red = self._is_red or (is_changed and rng.random() < world.since)
-        pushes = judged_pushes(self._runs[::-1], self._moved, branch=BRANCH, workflow=WORKFLOW)
+        pushes = judged_pushes(self._runs[::-1], self._pushed)
         is_blocked = is_red and earned(pushes, self._now)[0]
         if not is_blocked:
             self._push("failure" if is_red else "success")
@@ -78,12 +81,12 @@ class Repository:
         return is_red, is_blocked
 
     def _push(self, conclusion: str) -> None:
-        self._now += dt.timedelta(hours=1)
+        self._now = (self._now + dt.timedelta(hours=1)).replace(microsecond=0)
         number, at = len(self._runs) + 1, f"{self._now:%Y-%m-%dT%H:%M:%SZ}"
         head = f"{number:040x}"
         own = {"id": number, "head_sha": head, "conclusion": conclusion, "created_at": at}
         self._runs.append({**_SAME, **own})
-        self._moved[head] = at
+        self._moved[head] = self._now
 
 
 def fair_shares(world: World, repositories: int) -> tuple[float, float]:
