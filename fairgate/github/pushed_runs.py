@@ -40,18 +40,17 @@ class PushedRuns:
 
     def started(self, run: object) -> dt.datetime | None:
         """Return when a push to the branch started a run; None for every other run."""
-        at, moved = _time(value_at(run, "created_at")), None
-        if (
-            self.branch
-            and self.workflow
+        at = _time(value_at(run, "created_at"))
+        moved = self.moved.get(commit_of(value_at(run, "head_sha")))
+        is_own = (
+            bool(self.branch and self.workflow)
             and value_at(run, "event") == "push"
             and value_at(run, "head_branch") == self.branch
             and str(value_at(run, "head_repository", "full_name")).lower()
             == self.repository.lower()
             and str(value_at(run, "path")).partition("@")[0] == self.workflow
-        ):
-            moved = self.moved.get(commit_of(value_at(run, "head_sha")))
-        return at if at is not None and moved is not None and moved <= at else None
+        )
+        return at if is_own and at and moved and moved <= at else None
 
     def covers(self, runs: Iterable[object]) -> bool:
         """Return whether the moves that GitHub lists go back to the oldest of some runs."""
