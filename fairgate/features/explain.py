@@ -122,7 +122,7 @@ def _label(done: FinishedRun, case: str, options: Mapping[str, Any]) -> None:
     label = Label(
         suite=item.unit.suite,
         case=excerpt(plain(case), MOST_CHARACTERS),
-        content=content_of(done.run, item),
+        content=content_of(done.run.readings, done.run.executions, item),
         reported=reported,
         read=excerpt(plain(redacted(read, done.loaded.policy.redact)), MOST_CHARACTERS),
         right=options["verdict"] == "right",

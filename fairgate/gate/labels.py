@@ -15,10 +15,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason
 from fairgate.domain.wording import harmless
 from fairgate.io.durable import write_text
@@ -28,9 +28,7 @@ from fairgate.metrics.sentences import READINGS
 from fairgate.stats.interval import Interval, wilson
 from fairgate.suites.metamorphic.assess import CONTROLS, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
-
-if TYPE_CHECKING:
-    from fairgate.gate.gate import GateRun
+from fairgate.suites.readings import Readings
 
 ENOUGH = 30
 """Labelled cases from which a report says how far a reading can be trusted."""
@@ -102,17 +100,17 @@ def reading_of(item: Assessed) -> tuple[bool, str]:
     return is_violated(item), " → ".join(sides)
 
 
-def content_of(run: GateRun, item: Assessed) -> str:
+def content_of(readings: Mapping[str, Readings], executions: Executed, item: Assessed) -> str:
     """Return the hash of what a pair asked, what came back and what was read, whatever its key."""
     unit = item.unit
-    readings, keys = run.readings[unit.suite], [unit.asks[role] for role in (SOURCE, FOLLOW_UP)]
-    cases = (readings.case(key) for key in keys)
-    executions = (run.executions.get((unit.suite, key)) for key in keys)
+    keys = [unit.asks[role] for role in (SOURCE, FOLLOW_UP)]
+    cases = (readings[unit.suite].case(key) for key in keys)
+    answers = (executions.get((unit.suite, key)) for key in keys)
     parts = [
         unit.content,
         unit.dimensions["relation"],
         *(None if case is None else [case.instruction, case.varied] for case in cases),
-        *(None if execution is None else execution.response for execution in executions),
+        *(None if answer is None else answer.response for answer in answers),
         str(item.readings[CONTROLS].value),
         *reading_of(item),
     ]

@@ -37,7 +37,6 @@ from fairgate.suites.question_items.item_files import (
     stance_files,
 )
 from fairgate.suites.suite import CollectionSearch, Items, Suite
-from fairgate.systems.budget import meter_for
 from fairgate.systems.corpora import find_table, named_on_hub
 from fairgate.systems.models import EmbedderPolicy, Encoder, embedder_problem
 from fairgate.systems.resources import Resources
@@ -256,7 +255,7 @@ class SuiteRetrievers:
         from fairgate.retrieval.embedding_cache import CachedEmbedder
         from fairgate.retrieval.embedding_endpoint import AT_ONCE, EndpointEmbedder
 
-        meter = meter_for(self.system, self.resources)
+        meter = self.resources.meter_for(self.system)
 
         def side(prompt: str) -> Embedder:
             embedder = EndpointEmbedder(

@@ -358,8 +358,9 @@ class Material:
 
     def is_false_reading(self, row: PairRow) -> bool:
         """Return whether somebody calls wrong how this very pair of answers was read."""
-        wrong = self._false_readings
-        return bool(wrong) and (row.suite, content_of(self.run, row.assessed)) in wrong
+        run, wrong = self.run, self._false_readings
+        content = content_of(run.readings, run.executions, row.assessed) if wrong else ""
+        return (row.suite, content) in wrong
 
     @cached_property
     def changed_pairs(self) -> list[PairRow]:

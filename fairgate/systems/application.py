@@ -26,7 +26,6 @@ from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import NOTHING, Executed, Progress, ResultStore, Retriever, Vectors
 from fairgate.domain.schema import Access, Capabilities, Names, Role
-from fairgate.systems.budget import meter_for
 from fairgate.systems.execute import Fresh, NoStore, Stage, documents_for, embedded
 from fairgate.systems.failing_alone import FailingAlone
 from fairgate.systems.generator import prompt_alone
@@ -125,7 +124,7 @@ class ApplicationSystem:
         """Take the policy; nothing is asked yet. Raises UsageError where it may not be."""
         self._policy = policy
         self._resources = resources
-        self._meter = meter_for(policy, resources)
+        self._meter = resources.meter_for(policy)
         part = policy.part
         self._application = part.opened(part.response.paths, resources, self._meter)
         self._takes_documents = "documents" in part.takes

@@ -11,25 +11,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import BudgetError, UsageError
 from fairgate.domain.executions import Usage
-from fairgate.domain.schema import Strict, SystemModel
-
-if TYPE_CHECKING:
-    from fairgate.systems.resources import Resources
-    from fairgate.systems.system_kind import SystemKind
+from fairgate.domain.schema import Strict
 
 T = TypeVar("T")
 R = TypeVar("R")
 Ask = Callable[[Sequence[T]], Generator[tuple[int, R], None, None]]
 """Asks all of a sequence; yields positions in it, each with what came back."""
 _AS_WHAT_DECIDES = " together with what decides, as many again as that asks,"
-_UNLIMITED = " (without limits)"
+UNLIMITED = " (without limits)"
 AtLeastOne = Annotated[int, Field(ge=1, le=10**12)]
 Amount = Annotated[float, Field(gt=0, le=1e12)]
 
@@ -188,24 +184,6 @@ class _WhileItLasts(list[T]):
             yield item
 
 
-def meter_for(system: SystemModel | SystemKind, resources: Resources) -> Meter:
-    """Return the one meter of what a system asks, without limits where the policy sets none."""
-    if resources.meter is None:
-        resources.meter = shared_meter(getattr(system, "budget", None), resources, "system.budget")
-    return resources.meter
-
-
-def shared_meter(part: BudgetPart | None, resources: Resources, field: str) -> Meter:
-    """Return a meter with a policy's limits, or the one whose limits several runs keep together."""
-    shared = {} if resources.runtime.meters is None else resources.runtime.meters
-    if field in shared:
-        meter: Meter = shared[field]
-        return meter
-    meter = Meter(part, field=field)
-    shared[field if part is not None else f"{field}{_UNLIMITED}"] = meter
-    return meter
-
-
 def allow_as_much_again(meters: dict[str, Any], cases_asked: Sequence[Case]) -> None:
     """Limit what is asked from now on to what was asked so far, by requests and by tokens.
 
@@ -213,7 +191,7 @@ def allow_as_much_again(meters: dict[str, Any], cases_asked: Sequence[Case]) -> 
     run before, those from the store too. Tokens are limited where that run asked for all of them.
     """
     for field, of_judge in (("system.budget", False), ("judge.budget", True)):
-        before: Meter | None = meters.get(field) or meters.get(f"{field}{_UNLIMITED}")
+        before: Meter | None = meters.get(field) or meters.get(f"{field}{UNLIMITED}")
         cases = [case for case in cases_asked if (case.judge is not None) is of_judge]
         planned = sum(1 + len(case.before) for case in cases)
         requests = before.requests if before else 0

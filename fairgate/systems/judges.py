@@ -34,7 +34,7 @@ from fairgate.relations.oracles.judge import (
     code_of,
     read_judgement,
 )
-from fairgate.systems.budget import BudgetPart, shared_meter
+from fairgate.systems.budget import BudgetPart
 from fairgate.systems.generator import EndpointGeneratorPolicy, GeneratorField, GeneratorPolicy
 from fairgate.systems.local import OpenLocal, model_name
 from fairgate.systems.models import decoder_problem
@@ -119,7 +119,7 @@ def judge_problems(
 
 def open_judges(judge: _Generators, resources: Resources) -> Sequence[OpenLocal]:
     """Return the models, each with the store of its answers; nothing is asked yet."""
-    meter = shared_meter(judge.budget, resources, "judge.budget")
+    meter = resources.shared_meter(judge.budget, "judge.budget")
     return [
         OpenLocal(None, generator, resources, meter, Role.JUDGE) for generator in judge.generators
     ]

@@ -30,7 +30,7 @@ from fairgate.domain.schema import (
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import find
 from fairgate.retrieval.bm25_index import NO_BM25
-from fairgate.systems.budget import BudgetField, Meter, meter_for
+from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.corpora import (
     corpus_findings,
     long_form,
@@ -237,7 +237,7 @@ class LocalPolicy(SystemKind):
     def open(self, resources: Resources) -> OpenLocal:
         """Return the system; nothing is loaded before it is asked."""
         chosen = self.generator or NoGenerator()
-        return OpenLocal(self.retriever, chosen, resources, meter_for(self, resources))
+        return OpenLocal(self.retriever, chosen, resources, resources.meter_for(self))
 
     def missing(self, runtime: Runtime) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield the corpus where there is no such file."""

@@ -15,6 +15,7 @@ from fairgate.domain.cases import Case
 from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Runtime
 from fairgate.domain.schema import Role
 from fairgate.io.git import keep_out_of_git, writable
+from fairgate.systems.budget import UNLIMITED, BudgetPart, Meter
 from fairgate.systems.execute import NoStore
 from fairgate.systems.models import (
     EmbedderPolicy,
@@ -26,7 +27,6 @@ from fairgate.systems.models import (
 from fairgate.systems.revisions import StoreOfState, checkout_state
 
 if TYPE_CHECKING:
-    from fairgate.systems.budget import Meter
     from fairgate.systems.result_store import SqliteResultStore
 
 
@@ -67,6 +67,22 @@ class Resources:
         """What identifies the run; None: nothing goes on where this was interrupted."""
         self._first: Resources | None = None
         """Those of the system under test, whose stores these use."""
+
+    def meter_for(self, system: object) -> Meter:
+        """Return the one meter of what a system asks, without limits where its policy has none."""
+        if self.meter is None:
+            self.meter = self.shared_meter(getattr(system, "budget", None), "system.budget")
+        return self.meter
+
+    def shared_meter(self, part: BudgetPart | None, field: str) -> Meter:
+        """Return a meter with a policy's limits, or the one whose limits several runs share."""
+        shared = {} if self.runtime.meters is None else self.runtime.meters
+        if field in shared:
+            meter: Meter = shared[field]
+            return meter
+        meter = Meter(part, field=field)
+        shared[field if part is not None else f"{field}{UNLIMITED}"] = meter
+        return meter
 
     def beside(
         self,

@@ -173,7 +173,7 @@ def labelled_pairs_of(folder: Path, runtime: Runtime) -> tuple[dict[PromptKind, 
         unit = item.unit
         if not unit.verdicts or isinstance(item.decision, Reason):
             continue
-        place = (unit.suite, content_of(run, item))
+        place = (unit.suite, content_of(run.readings, run.executions, item))
         case = asked[unit.suite, unit.verdicts[0]]
         kind, texts = kind_of_prompt(case.instruction), judged_texts(case, answers)
         if place in known and kind in INSTRUCTIONS and texts is not None:
