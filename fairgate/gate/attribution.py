@@ -9,18 +9,20 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
 import numpy as np
 
 from fairgate.domain.cases import Case, crossed_key, repeat_key
+from fairgate.domain.executions import Document
 from fairgate.domain.outcomes import AttributedPart, Attribution
-from fairgate.domain.units import Assessed, Claim, Reason, Unit, Value
+from fairgate.domain.units import Assessed, Unit, Value
 from fairgate.gate.measure import rounded
 from fairgate.gate.waves import Answers
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
+from fairgate.metrics.columns import AssessedSuite, AssessedUnits
 from fairgate.metrics.metric import Table, observe
 from fairgate.stats.interval import Interval, contrast, ratio_interval
 from fairgate.stats.observations import ClusterTotals, Floats, cluster_totals
@@ -74,20 +76,26 @@ def documents_of_pairs(assessed: Sequence[Assessed], answers: Answers) -> Iterat
     Units of suites that do not cross count as undecided.
     """
     suites, executions = _crossing(answers), answers.executions
-    for item in assessed:
-        unit = item.unit
-        if unit.suite not in suites or isinstance(item.decision, Reason):
-            yield Documents.UNDECIDED
-            continue
-        both = (executions.get((unit.suite, unit.asks[role])) for role in (SOURCE, FOLLOW_UP))
-        left, right = (None if execution is None else execution.documents for execution in both)
-        if left is None or right is None:
-            yield Documents.UNKNOWN
-        # Lists are shared: most pairs have one list.
-        elif left is right or [*map(document_key, left)] == [*map(document_key, right)]:
-            yield Documents.EQUAL
-        else:
-            yield Documents.DIFFERENT
+    for suite in AssessedUnits.of(assessed).suites.values():
+        # Lists are shared: most pairs have the two that another pair has.
+        known: dict[tuple[int, int], Documents] = {}
+        for unit, reason in zip(suite.units, suite.decisions.reasons.codes.tolist(), strict=True):
+            if reason or unit.suite not in suites:
+                yield Documents.UNDECIDED
+                continue
+            both = (executions.get((unit.suite, key)) for key in keys_of(unit))
+            left, right = (None if execution is None else execution.documents for execution in both)
+            related = known.get((id(left), id(right)))
+            if related is None:
+                related = known[id(left), id(right)] = _related(left, right)
+            yield related
+
+
+def _related(left: Sequence[Document] | None, right: Sequence[Document] | None) -> Documents:
+    if left is None or right is None:
+        return Documents.UNKNOWN
+    is_equal = [*map(document_key, left)] == [*map(document_key, right)]
+    return Documents.EQUAL if is_equal else Documents.DIFFERENT
 
 
 def crossed_cases(
@@ -101,18 +109,13 @@ def crossed_cases(
     suites, crossing = answers.suites, _crossing(answers)
     plan = answers.plan
     most = {name: most_pairs(suites[name], len(plan.cases_of(name))) for name in crossing}
-    drawn = list(_drawn(zip(assessed, documents, strict=True), crossing, most, seed))
-    if not drawn:
-        return []
-    wanted = {(item.unit.suite, key) for item in drawn for key in keys_of(item.unit)}
-    planned = {
-        name: case for case in answers.plan.cases if (name := (case.suite, case.key)) in wanted
-    }
+    different = [assessed[row] for row, kind in enumerate(documents) if kind is Documents.DIFFERENT]
     cases: dict[tuple[str, str], Case] = {}
-    for item in drawn:
+    for item in _drawn(different, crossing, most, seed):
         unit = item.unit
         again = suites[unit.suite].repeats + 1
-        source, follow_up = (planned[unit.suite, key] for key in keys_of(unit))
+        asked = (answers.readings[unit.suite].case(key) for key in keys_of(unit))
+        source, follow_up = (case for case in asked if case is not None)
         for case in (
             _again(source, again),
             _again(follow_up, again),
@@ -167,24 +170,22 @@ def _crossed(case: Case, other: str) -> Case:
 
 
 def _drawn(
-    pairs: Iterable[tuple[Assessed, Documents]],
+    pairs: Iterable[Assessed],
     crossing: Mapping[str, str],
     most: Mapping[str, int | None],
     seed: int,
 ) -> Iterator[Assessed]:
-    """Yield the pairs to cross: of each arm the violated ones and as many satisfied ones.
+    """Yield those of the pairs to cross: of each arm the violated ones and as many satisfied ones.
 
     Where `most` of a suite are fewer, each of its strata (arm and verdict) is a random sample; what
     a stratum found counts for all of it.
     """
     strata: dict[_Kind, list[Assessed]] = {}
     arms: dict[tuple[str, bool], list[Assessed]] = {}
-    for item, documents in pairs:
-        unit = item.unit
-        if documents is Documents.DIFFERENT and unit.suite in crossing:
-            arm = unit.suite, unit.is_control
-            arms.setdefault(arm, []).append(item)
-            strata.setdefault((*arm, item.decision == 1.0), []).append(item)
+    for item in pairs:
+        arm = item.unit.suite, item.unit.is_control
+        arms.setdefault(arm, []).append(item)
+        strata.setdefault((*arm, item.decision == 1.0), []).append(item)
     sizes: dict[str, dict[_Kind, int]] = {}
     for (suite, is_control, is_violated), items in strata.items():
         violated = len(strata.get((suite, is_control, True), ()))
@@ -220,16 +221,24 @@ def _drawing_order(seed: int, unit: Unit) -> str:
 
 
 class _Pair(NamedTuple):
-    """A pair as attribution counts it."""
+    """A pair whose documents differ."""
 
+    row: int
     unit: Unit
-    decision: Claim
-    documents: Documents
-    stratum: Stratum | None
-    """None where its documents do not differ."""
+    stratum: Stratum
     is_crossed: bool
     parts: Contributions | None
     """None where nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pairs:
+    """The pairs of a suite as attribution counts them."""
+
+    assessed: AssessedSuite
+    documents: Sequence[Documents]
+    """Of each pair."""
+    different: Sequence[_Pair]
 
 
 def attribute(
@@ -240,21 +249,24 @@ def attribute(
     confidence: float,
 ) -> tuple[dict[str, Table], list[Attribution]]:
     """Return the tables with the attribution's columns, and their totals, suite by suite."""
-    readers = {name: _Reader(answers, name) for name in tables}
-    pairs: dict[str, list[_Pair]] = {name: [] for name in tables}
-    for item, kind in zip(assessed, documents, strict=True):
-        name = item.unit.suite
-        if answers.suites[name].crossing is not None:
-            pairs[name].append(readers[name].pair(item, kind))
-    full: dict[str, Table] = {}
+    full: dict[str, Table] = dict(tables)
     findings = []
-    for name, table in tables.items():
-        suite = answers.suites[name]
+    start = 0
+    for name, rows in AssessedUnits.of(assessed).suites.items():
+        suite, table = answers.suites[name], tables[name]
+        own = documents[start : start + len(rows)]
+        start += len(rows)
         if suite.crossing is None:
-            full[name] = table
             continue
+        reader = _Reader(answers, name)
+        different = [row for row, kind in enumerate(own) if kind is Documents.DIFFERENT]
+        pairs = _Pairs(
+            assessed=rows,
+            documents=own,
+            different=[reader.pair(row, rows[row]) for row in different],
+        )
         is_off = suite.crossing == "off"
-        why_not = suite.why_uncrossed if is_off else _obstacle(pairs[name])
+        why_not = suite.why_uncrossed if is_off else _obstacle(pairs, table)
         if why_not:
             absent = dict.fromkeys(COLUMNS.values(), why_not)
             full[name] = replace(
@@ -263,8 +275,8 @@ def attribute(
                 not_evaluated={**table.not_evaluated, **absent},
             )
             continue
-        full[name] = replace(table, values={**table.values, **_columns(pairs[name])})
-        findings.append(_finding(full[name], pairs[name], readers[name], confidence))
+        full[name] = replace(table, values={**table.values, **_columns(pairs)})
+        findings.append(_finding(full[name], pairs, reader, confidence))
     return full, findings
 
 
@@ -285,18 +297,12 @@ class _Reader:
         again = repeat_key(key, self._again)
         return self.value(again if self._readings.is_answered(again) else key, relation)
 
-    def pair(self, item: Assessed, documents: Documents) -> _Pair:
-        """Return a pair with what its crossed answers say, or its equal documents."""
-        unit, decision, parts = item.unit, item.decision, None
-        is_violated = decision == 1.0
-        is_different = documents is Documents.DIFFERENT
-        is_crossed = is_different and crossed_key(*keys_of(unit)) in self.asked
-        if documents is Documents.EQUAL:
-            parts = _BY_GENERATOR if is_violated else _NO_PARTS
-        elif is_crossed:
-            parts = self._parts(unit)
-        stratum = (unit.is_control, is_violated) if is_different else None
-        return _Pair(unit, decision, documents, stratum, is_crossed, parts)
+    def pair(self, row: int, item: Assessed) -> _Pair:
+        """Return a pair whose documents differ, with what its crossed answers say."""
+        unit = item.unit
+        is_crossed = crossed_key(*keys_of(unit)) in self.asked
+        parts = self._parts(unit) if is_crossed else None
+        return _Pair(row, unit, (unit.is_control, item.decision == 1.0), is_crossed, parts)
 
     def _parts(self, unit: Unit) -> Contributions | None:
         """Return the parts of a crossed pair from fresh answers; None where one is undecided."""
@@ -328,19 +334,18 @@ class _Reader:
         return len(changed), sum(changed.values())
 
 
-def _obstacle(pairs: Sequence[_Pair]) -> str:
+def _obstacle(pairs: _Pairs, table: Table) -> str:
     """Return why nothing can be attributed; empty where it can be."""
-    if not any(pair.unit.is_control for pair in pairs):
+    if not table.control.any():
         return "the suite asks no control prompts"
-    decided = [pair for pair in pairs if pair.documents is not Documents.UNDECIDED]
-    if len({pair.unit.is_control for pair in decided}) < 2:
+    is_decided = np.asarray([kind is not Documents.UNDECIDED for kind in pairs.documents])
+    if len(np.unique(table.control[is_decided])) < 2:
         return "no pair of one of the arms is decided"
-    if any(pair.documents is Documents.UNKNOWN for pair in pairs):
+    if Documents.UNKNOWN in pairs.documents:
         return "the system does not report which documents it was shown"
     is_read: dict[Stratum, bool] = {}
-    for pair in pairs:
-        if pair.stratum is not None:
-            is_read[pair.stratum] = is_read.get(pair.stratum, False) or pair.parts is not None
+    for pair in pairs.different:
+        is_read[pair.stratum] = is_read.get(pair.stratum, False) or pair.parts is not None
     if is_read and not any(is_read.values()):
         return (
             "documents differ, and no answer to one text beside the documents of the other is "
@@ -355,19 +360,18 @@ def _obstacle(pairs: Sequence[_Pair]) -> str:
     return ""
 
 
-def _columns(pairs: Sequence[_Pair]) -> dict[str, Floats]:
+def _columns(pairs: _Pairs) -> dict[str, Floats]:
     """Return the parts of each pair, times how many pairs of its stratum it represents."""
-    size = Counter(pair.stratum for pair in pairs)
-    read = Counter(pair.stratum for pair in pairs if pair.parts is not None)
-    size[None] = read[None] = 1
-    weights = {stratum: size[stratum] / max(1, read[stratum]) for stratum in size}
-    rows = []
-    for pair in pairs:
-        weight, parts = weights[pair.stratum], pair.parts or _NO_PARTS
-        if isinstance(pair.decision, Reason):
-            weight = np.nan
-        rows.append([weight * part for part in parts])
-    values = np.round(np.asarray(rows, dtype=np.float64), _DECIMALS) + 0.0
+    decisions = pairs.assessed.decisions.values
+    is_violated = (decisions == 1.0)[:, None]
+    values = np.where(is_violated, np.asarray(_BY_GENERATOR), np.asarray(_NO_PARTS))
+    size = Counter(pair.stratum for pair in pairs.different)
+    read = Counter(pair.stratum for pair in pairs.different if pair.parts is not None)
+    for pair in pairs.different:
+        weight = size[pair.stratum] / max(1, read[pair.stratum])
+        values[pair.row] = [weight * part for part in pair.parts or _NO_PARTS]
+    values[np.isnan(decisions)] = np.nan
+    values = np.round(values, _DECIMALS) + 0.0
     return dict(zip(COLUMNS.values(), values.T, strict=True))
 
 
@@ -385,21 +389,19 @@ def parts_in(table: Table, where: Mapping[str, str]) -> dict[str, float]:
     return {name: rounded(amount) for name, amount in amounts.items()} if is_known else {}
 
 
-def _finding(
-    table: Table, pairs: Sequence[_Pair], reader: _Reader, confidence: float
-) -> Attribution:
+def _finding(table: Table, pairs: _Pairs, reader: _Reader, confidence: float) -> Attribution:
     totals = {name: cluster_totals(observe(metric, table, {})) for name, metric in _METRICS.items()}
     first = next(iter(totals.values()))
     whole = replace(first, sums=np.sum([part.sums for part in totals.values()], axis=0))
-    crossed = [pair for pair in pairs if pair.is_crossed]
+    crossed = [pair for pair in pairs.different if pair.is_crossed]
     read = sum(pair.parts is not None for pair in crossed)
     repeated, turned = reader.repeats([pair.unit for pair in crossed])
     return Attribution(
         suite=table.suite,
         total=rounded(contrast(whole)),
         parts=[_part(name, part, whole, confidence) for name, part in totals.items()],
-        pairs=sum(not isinstance(pair.decision, Reason) for pair in pairs),
-        equal_documents=sum(pair.documents is Documents.EQUAL for pair in pairs),
+        pairs=len(pairs.assessed) - len(pairs.assessed.decisions.reasons),
+        equal_documents=sum(kind is Documents.EQUAL for kind in pairs.documents),
         crossed=read,
         undecided=len(crossed) - read,
         repeated=repeated,

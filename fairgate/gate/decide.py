@@ -165,6 +165,7 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
     for suite in AssessedUnits.of(assessed).suites.values():
         codes = {role: column.codes.tolist() for role, column in suite.readings.items()}
         texts = suite.columns.get(TEXT)
+        source: tuple[object, ...] = ()
         for row, unit in enumerate(suite.units):
             if unit.follows is None:
                 continue
@@ -174,7 +175,10 @@ def readable_answers(assessed: Iterable[Assessed]) -> list[ReadAnswer]:
                 readers[relation] = _read_by(relation)
             reader, oracle = readers[relation]
             of_reader = answers.setdefault((unit.suite, reader), {})
+            source, last_source = (unit.asks.get(SOURCE), reader, about, is_open), source
             for role, key in unit.asks.items():
+                if role == SOURCE and source == last_source:
+                    continue
                 reading = suite.readings[role].readings[codes[role][row]]
                 if reading.value is None:
                     continue

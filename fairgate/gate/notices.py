@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -21,15 +21,18 @@ from fairgate.suites.metamorphic.assess import document_key
 from fairgate.suites.metamorphic.plan import ALONE
 
 DOCUMENTS = "documents"
+ShownDocuments = Mapping[str, Sequence[Sequence[Document]]]
+"""The different lists of documents that answers of a suite rest on."""
 
 
 def notices_of(
     policy: Policy, executions: Executed, assessed: Sequence[Assessed], tables: Mapping[str, Table]
 ) -> list[str]:
     """Return notices on the answers; no verdict depends on them."""
+    shown = shown_documents(executions)
     return [
-        *label_notices(executions),
-        *same_text_notices(executions),
+        *label_notices(shown),
+        *same_text_notices(shown),
         *unheard_turns(executions),
         *allowed_constant_answers(assessed, policy),
         *unjudged_documents(tables, policy),
@@ -37,24 +40,24 @@ def notices_of(
     ]
 
 
-def shown_documents(executions: Executed) -> Mapping[str, Sequence[Sequence[Document]]]:
+def shown_documents(executions: Executed) -> ShownDocuments:
     """Return the different lists of documents that answers rest on, by suite, as they came.
 
     A list that many answers share stands there once; answers without documents have none.
     """
-    lists: dict[str, dict[tuple[Document, ...], None]] = {}
+    lists: defaultdict[str, dict[int, Sequence[Document]]] = defaultdict(dict)
     for (suite, _), execution in executions.items():
         if documents := execution.documents:
-            lists.setdefault(suite, {})[tuple(documents)] = None
-    return {suite: list(different) for suite, different in lists.items()}
+            lists[suite][id(documents)] = documents
+    return {suite: [*dict.fromkeys(map(tuple, own.values()))] for suite, own in lists.items()}
 
 
-def same_text_notices(executions: Executed) -> list[str]:
+def same_text_notices(shown: ShownDocuments) -> list[str]:
     """Return a notice for each suite whose retrieved documents all have the same text."""
     return [
         f"suite {suite}: all documents that were retrieved have the same text, so what is shown "
         "cannot differ and retrieval metrics show nothing; check the corpus"
-        for suite, lists in shown_documents(executions).items()
+        for suite, lists in shown.items()
         if max(map(len, lists)) > 1
         and len(texts := {document.text for document in chain.from_iterable(lists)}) == 1
         and None not in texts
@@ -64,8 +67,9 @@ def same_text_notices(executions: Executed) -> list[str]:
 def unheard_turns(executions: Executed) -> Iterator[str]:
     """Yield a notice for each suite in which no earlier turn changed a letter of any answer."""
     answers: dict[str, dict[str, set[str | None]]] = {}
+    conversing = {suite for suite, key in executions if key.endswith(source_key("", ALONE))}
     for (suite, key), execution in executions.items():
-        if uncrossed(first_asked(key)) == key:
+        if suite in conversing and uncrossed(first_asked(key)) == key:
             answers.setdefault(suite, {}).setdefault(source_of(key), set()).add(execution.response)
     for suite, of_sources in answers.items():
         alone = [(suite, source_key(source, ALONE)) for source in of_sources]
@@ -77,12 +81,12 @@ def unheard_turns(executions: Executed) -> Iterator[str]:
             )
 
 
-def label_notices(executions: Executed) -> Iterator[str]:
+def label_notices(shown: ShownDocuments) -> Iterator[str]:
     """Yield a notice for each suite that was shown labelled documents and others.
 
     No labels at all is valid: metrics of labels are then not evaluated, with that reason.
     """
-    for suite, lists in shown_documents(executions).items():
+    for suite, lists in shown.items():
         documents: dict[str | None, Document] = {}
         for document in chain.from_iterable(lists):
             documents.setdefault(document_key(document), document)

@@ -61,15 +61,13 @@ def served_notices(executions: Executed) -> Iterator[str]:
 
 def _failures(executions: Executed) -> Iterator[str]:
     """Yield for each kind of failure at which variants it came instead of an answer, how often."""
-    asked: Counter[str] = Counter()
     failed: dict[str, Counter[str]] = {}
     errors: dict[str, str] = {}
     for (_, key), execution in executions.items():
-        variant = split_variant(key)[1].strip("#")
-        asked[variant] += 1
         if (served := execution.served) is not None and served.failure is not None:
-            failed.setdefault(served.failure, Counter())[variant] += 1
+            failed.setdefault(served.failure, Counter())[_variant(key)] += 1
             errors.setdefault(served.failure, served.error or served.failure)
+    asked = Counter(_variant(key) for _, key in executions) if failed else Counter()
     for failure, variants in failed.items():
         counts = first_few(
             [f"`{v}`, {count:,} of {asked[v]:,}" for v, count in variants.most_common()]
@@ -78,6 +76,10 @@ def _failures(executions: Executed) -> Iterator[str]:
             f"{failure} for {counts}: their sources were answered right after each, so these count "
             f"as unreadable answers. The first: {errors[failure]}"
         )
+
+
+def _variant(key: str) -> str:
+    return split_variant(key)[1].strip("#")
 
 
 def _by_part(executions: Executed) -> Mapping[str, _Answers]:

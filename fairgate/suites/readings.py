@@ -92,9 +92,10 @@ class Readings:
             raw = self._raw(key, name)
             if raw.margin is None:
                 reading = self._held.get(raw)
-            reading = reading or self._together_of([key], name)
-            if raw.margin is None:
-                self._held[raw] = reading
+            if reading is None:
+                reading = self._together_of([key], name)
+                if raw.margin is None:
+                    self._held[raw] = reading
             readings[key] = reading
         return reading
 
@@ -129,14 +130,23 @@ class Readings:
         Each answer is read by the oracle of its unit's relation, where it has one.
         """
         roles = dict.fromkeys(role for unit in units for role in unit.asks)
-        codes = {role: np.full(len(units), -1, dtype=np.int32) for role in roles}
+        codes = {role: [-1] * len(units) for role in roles}
         places: dict[Reading, int] = {}
+        # Pairs of one source follow each other: its answer is looked up once.
+        last: dict[str, tuple[str, str, int]] = {}
         for row, unit in enumerate(units):
             reader = unit.dimensions.get("relation", "")
             for role, key in unit.asks.items():
-                codes[role][row] = places.setdefault(self.all_of(key, reader), len(places))
+                name = last.get(role)
+                if name is None or name[:2] != (key, reader):
+                    place = places.setdefault(self.all_of(key, reader), len(places))
+                    name = last[role] = key, reader, place
+                codes[role][row] = name[2]
         different = list(places)
-        return {role: ReadingColumn(of_role, different) for role, of_role in codes.items()}
+        return {
+            role: ReadingColumn(np.asarray(of_role, dtype=np.int32), different)
+            for role, of_role in codes.items()
+        }
 
     def repeat_keys(self, key: str) -> Sequence[str]:
         """List the keys of a case and of its repeats that count together."""

@@ -133,6 +133,7 @@ def _blank(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "".join(characters) or text
 
 
+@lru_cache(maxsize=4096)
 def may_repeat(answer: str) -> bool:
     """Tell whether an answer has as many words as count as a repetition of what was shown."""
     return len(list(islice(WORD.finditer(answer), _IN_A_ROW))) == _IN_A_ROW

@@ -299,10 +299,16 @@ def document_columns(
     """
     places: dict[Lists | Reason, int] = {}
     codes = np.empty(len(units), dtype=np.int64)
+    # Lists of documents are shared: most pairs have the two that another pair has.
+    known: dict[tuple[int, int], int] = {}
     for row, unit in enumerate(units):
-        left, right = (executions.get((suite.id, unit.asks[r])) for r in (SOURCE, FOLLOW_UP))
-        # Lists of documents are shared: most pairs have the two that another pair has.
-        codes[row] = places.setdefault(_documents(left, right), len(places))
+        both = [executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
+        left, right = (None if one is None else one.documents for one in both)
+        place = known.get((id(left), id(right)))
+        if place is None:
+            place = places.setdefault(_documents(*both), len(places))
+            known[id(left), id(right)] = place
+        codes[row] = place
     different = list(places)
     distances = _distances(different, vectors, suite)
     labels = {

@@ -3,7 +3,7 @@
 import pytest
 
 from fairgate.domain.executions import Document, Execution
-from fairgate.gate.notices import same_text_notices
+from fairgate.gate.notices import same_text_notices, shown_documents
 
 
 def execution(number, texts):
@@ -25,5 +25,5 @@ def execution(number, texts):
 )
 def test_notice(lists, is_told):
     executions = {("s", str(n)): execution(n, texts) for n, texts in enumerate(lists)}
-    notices = same_text_notices(executions)
+    notices = same_text_notices(shown_documents(executions))
     assert [("suite s: all documents" in notice) for notice in notices] == [True] * is_told
