@@ -19,7 +19,7 @@ from itertools import chain
 from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.domain.parity import ParityResult, SelectionRate
-from fairgate.domain.units import Assessed, Claim, Reason
+from fairgate.domain.units import Arm, Assessed, Claim, Reason
 from fairgate.gate.gate import GateResult
 from fairgate.gate.labels import Precision
 from fairgate.metrics import shift
@@ -31,9 +31,11 @@ from fairgate.reports.escaping import markdown, markdown_block, plain
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
 from fairgate.reports.sections.case_browser import BIAS_WORDS
+from fairgate.suites.metamorphic.plan import SOURCE
 
 SCHEMA_VERSION = 2
 _UNTOLD = ("parity", "failing", "doubts", "waiver")
+_as_text = json.encoder.encode_basestring_ascii
 _AS_JSON = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _VERDICTS = ("generation", "controlled", "retrieval")
 _SCORES = ("mean-distance", "label-changes", "rrs", "overlap")
@@ -236,25 +238,33 @@ def _pairs(result: GateResult) -> Iterator[str]:
 
     A million pairs are of a few dozen kinds, and have a few hundred different outcomes.
     """
-    kinds: dict[tuple[str, str, str, str, bool], tuple[str, str]] = {}
-    outcomes: dict[tuple[str, int], str] = {}
-    for row in material.pair_rows(result):
-        kind = row.relation, row.suite, row.category, row.term, row.is_control
-        if kind not in kinds:
-            about = {"category": row.category, "term": row.term, "control": row.is_control}
-            suite = {"suite": row.suite, "relation": row.relation}
-            kinds[kind] = _members(suite), _members(about)
-        before, after = kinds[kind]
-        number = getattr(row.assessed, "number", None)
-        outcome = None if number is None else outcomes.get((row.suite, number))
-        if outcome is None:
-            outcome = _members(_outcome(row))
-            if number is not None and len(outcomes) < _MOST_HELD:
-                outcomes[row.suite, number] = outcome
-        yield (
-            f'{{"key":{_AS_JSON(row.key)},{before},"source":{_AS_JSON(row.source)},'
-            f"{after},{outcome}}}"
-        )
+    outcomes: dict[int, str] = {}
+    kinds: dict[tuple[int, Arm], tuple[str, str]] = {}
+    for suite in material.judged_pairs(result):
+        units, alike = suite.assessed.units, suite.assessed.alike
+        numbers = range(len(units)) if alike is None else alike.tolist()
+        kinds.clear()
+        outcomes.clear()
+        for place, (unit, number) in enumerate(zip(units, numbers, strict=True)):
+            # Units of one kind have one mapping of dimensions, or equal ones.
+            kind = id(unit.dimensions), unit.arm
+            if kind not in kinds:
+                row = material.PairRow(suite.assessed[place], suite.main)
+                about = {"category": row.category, "term": row.term, "control": row.is_control}
+                kinds[kind] = (
+                    _members({"suite": row.suite, "relation": row.relation}),
+                    _members(about),
+                )
+            outcome = outcomes.get(number)
+            if outcome is None:
+                outcome = _members(_outcome(material.PairRow(suite.assessed[place], suite.main)))
+                if alike is not None and len(outcomes) < _MOST_HELD:
+                    outcomes[number] = outcome
+            before, after = kinds[kind]
+            yield (
+                f'{{"key":{_as_text(unit.key)},{before},"source":{_as_text(unit.asks[SOURCE])},'
+                f"{after},{outcome}}}"
+            )
 
 
 def _members(record: Mapping[str, object]) -> str:

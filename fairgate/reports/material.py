@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -16,9 +17,11 @@ from fairgate.gate.baseline import Baseline
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.labels import content_of, false_readings
 from fairgate.metrics import shift
+from fairgate.metrics.columns import AssessedSuite, AssessedUnits, Column
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports.blocks import ReportOptions
 from fairgate.reports.figures import RuleRow, rule_rows
+from fairgate.stats.observations import Mask
 from fairgate.suites.metamorphic.assess import CONTROLS
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 
@@ -133,14 +136,36 @@ def in_words(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else value
 
 
-def pair_rows(result: GateResult) -> Iterator[PairRow]:
-    """Yield every assessed pair in the order of the plan."""
-    suites = set(pair_suites(result))
-    controlled = {assessed.unit.suite for assessed in result.assessed if assessed.unit.is_control}
-    for assessed in result.assessed:
-        suite = assessed.unit.suite
-        if suite in suites:
-            yield PairRow(assessed, "controlled" if suite in controlled else "generation")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairSuite:
+    """The judged pairs of a suite as columns, in the order of the plan."""
+
+    assessed: AssessedSuite
+    is_control: Mask
+    """[n] whether a pair belongs to the placebo arm."""
+    main: str
+    """As in `PairRow`."""
+
+    @property
+    def claims(self) -> Column:
+        """Return the main claim of each pair."""
+        return self.assessed.columns[self.main]
+
+    def rows(self, chosen: Mask) -> Iterator[PairRow]:
+        """Yield the pairs [n] that are chosen."""
+        return (PairRow(self.assessed[row], self.main) for row in np.flatnonzero(chosen).tolist())
+
+
+def judged_pairs(result: GateResult) -> list[PairSuite]:
+    """Return the suites that are judged pair by pair and have pairs, in the order of the plan."""
+    names = set(pair_suites(result))
+    judged = []
+    for name, suite in AssessedUnits.of(result.assessed).suites.items():
+        if name in names and len(suite):
+            is_control = np.asarray([unit.is_control for unit in suite.units], dtype=np.bool_)
+            main = "controlled" if is_control.any() else "generation"
+            judged.append(PairSuite(assessed=suite, is_control=is_control, main=main))
+    return judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,9 +360,18 @@ class Material:
         return rule_rows(self.result.rules, self.person)
 
     @cached_property
-    def pairs(self) -> list[PairRow]:
-        """Return the judged pairs in the order of the plan."""
-        return list(pair_rows(self.result))
+    def judged(self) -> list[PairSuite]:
+        """Return the judged pairs by suite."""
+        return judged_pairs(self.result)
+
+    def pairs_where(self, chosen: Callable[[PairSuite], Mask]) -> Iterator[PairRow]:
+        """Yield the judged pairs that are chosen [n] of each suite, in the order of the plan."""
+        return chain.from_iterable(suite.rows(chosen(suite)) for suite in self.judged)
+
+    @property
+    def pairs(self) -> Iterator[PairRow]:
+        """Yield the judged pairs in the order of the plan; of a large run these are many."""
+        return self.pairs_where(lambda suite: np.ones(len(suite.assessed), dtype=np.bool_))
 
     def pair(self, suite: str, key: str) -> PairRow | None:
         """Return the judged pair of a key; None where there is none, or nobody labelled any."""
@@ -347,10 +381,10 @@ class Material:
     def _pairs_by_key(self) -> Mapping[tuple[str, str], PairRow]:
         return {(row.suite, row.key): row for row in self.pairs}
 
-    @cached_property
-    def named_pairs(self) -> list[PairRow]:
-        """Return the pairs that name an identity."""
-        return [row for row in self.pairs if not row.is_control]
+    @property
+    def named_pairs(self) -> Iterator[PairRow]:
+        """Yield the pairs that name an identity; of a large run these are many."""
+        return self.pairs_where(lambda suite: ~suite.is_control)
 
     @cached_property
     def _false_readings(self) -> frozenset[tuple[str, str]]:
@@ -365,7 +399,7 @@ class Material:
     @cached_property
     def changed_pairs(self) -> list[PairRow]:
         """Return the pairs that name an identity and have a changed answer."""
-        return [row for row in self.named_pairs if row.claim == 1.0]
+        return [*self.pairs_where(lambda suite: ~suite.is_control & (suite.claims.values == 1.0))]
 
     @cached_property
     def questions(self) -> list[QuestionRow]:
@@ -398,9 +432,11 @@ class Material:
         """Return whether a pair's answer was decided and unchanged then."""
         return self._before.get(row.suite, {}).get(row.key) == 0
 
-    def was_changed(self, row: PairRow) -> bool:
-        """Return whether a pair's answer was changed then."""
-        return self._before.get(row.suite, {}).get(row.key) == 1
+    def were_changed(self, suite: PairSuite) -> Mask:
+        """Return [n] which pairs' answers were changed then."""
+        units = suite.assessed.units
+        before = self._before.get(units[0].suite, {})
+        return np.asarray([before.get(unit.key) == 1 for unit in units], dtype=np.bool_)
 
     @cached_property
     def _before(self) -> Mapping[str, Mapping[str, int]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
+
+import numpy as np
 
 from fairgate.domain.cases import crossed_key
 from fairgate.domain.executions import Document, Execution
@@ -17,7 +19,7 @@ from fairgate.metrics.exposure import NET
 from fairgate.reports import blocks
 from fairgate.reports.blocks import CaseItem, Kind, Section, Span, Tone, code, name
 from fairgate.reports.escaping import EXCERPT_CHARACTERS, Redaction, excerpt, redacted
-from fairgate.reports.material import Material, PairRow, QuestionRow, in_words
+from fairgate.reports.material import Material, PairRow, PairSuite, QuestionRow, in_words
 from fairgate.reports.sections import parity
 from fairgate.reports.sections.cases import (
     SuiteAndKey,
@@ -28,7 +30,9 @@ from fairgate.reports.sections.cases import (
     response_to,
     where_found,
 )
+from fairgate.stats.observations import Mask
 from fairgate.suites.metamorphic.assess import document_key
+from fairgate.suites.metamorphic.plan import SOURCE
 
 TAGS = NEW, CHANGED, UNDECIDED, FIXED, OTHER_DOCUMENTS = (
     "new", "changed", "undecided", "fixed", "documents",
@@ -66,15 +70,26 @@ Json = str | int | float | None | Sequence["Json"] | Mapping[str, "Json"]
 
 
 def _worth_a_look(material: Material) -> list[tuple[str, PairRow]]:
-    pairs = material.named_pairs
-    answered = [row for row in pairs if row.claim is not Reason.NOT_ASKED]
-    retrieved = [row for row in pairs if row.claim is Reason.NOT_ASKED]
-    others = [row for row in retrieved if NET in row.assessed.claims and row.score(NET)]
+    def retrieved(suite: PairSuite) -> Mask:
+        return ~suite.is_control & suite.claims.having(Reason.NOT_ASKED)
+
+    def undecided(suite: PairSuite) -> Mask:
+        return ~suite.is_control & (suite.claims.reasons.codes > 0) & ~retrieved(suite)
+
+    def fixed(suite: PairSuite) -> Mask:
+        is_unchanged = ~suite.is_control & (suite.claims.values == 0.0)
+        return np.asarray(is_unchanged & material.were_changed(suite), dtype=np.bool_)
+
+    others = [
+        row
+        for row in material.pairs_where(retrieved)
+        if NET in row.assessed.claims and row.score(NET)
+    ]
     answers = [
         *((CHANGED, row) for row in sorted(others, key=lambda row: row.score(NET) or 0.0)),
         *((NEW if material.was_unchanged(r) else CHANGED, r) for r in clearest_cases(material)),
-        *((UNDECIDED, row) for row in answered if isinstance(row.claim, Reason)),
-        *((FIXED, row) for row in pairs if row.claim == 0 and material.was_changed(row)),
+        *((UNDECIDED, row) for row in material.pairs_where(undecided)),
+        *((FIXED, row) for row in material.pairs_where(fixed)),
     ]
     listed = {(row.suite, row.key) for _, row in answers}
     moved = [
@@ -103,10 +118,9 @@ class _Data:
         self._moves: dict[tuple[Json, ...], int] = {}
         sources = {(row.suite, row.source) for _, row in rows}
         self._controls: dict[SuiteAndKey, list[int]] = {where: [] for where in sources}
-        for row in material.pairs:
-            of_source = self._controls.get((row.suite, row.source)) if row.is_control else None
-            if of_source is not None:
-                of_source += [self._text(row.phrase), self._answer(row.answer)]
+        for row in material.pairs_where(lambda suite: _controls_of(suite, sources)):
+            of_source = self._controls[row.suite, row.source]
+            of_source += [self._text(row.phrase), self._answer(row.answer)]
 
     def whole(self) -> Mapping[str, Json]:
         """Return everything, ready to be written as JSON."""
@@ -221,6 +235,15 @@ class _Data:
         text = self._texts.cut(document.text) if document.text else 0
         entry = (self._text(document.id or ""), self._text(document.label or ""), text)
         return self._documents.setdefault(entry, len(self._documents))
+
+
+def _controls_of(suite: PairSuite, sources: Container[SuiteAndKey]) -> Mask:
+    """Return [n] which pairs are control prompts of these sources."""
+    is_of_source = [
+        is_control and (unit.suite, unit.asks[SOURCE]) in sources
+        for unit, is_control in zip(suite.assessed.units, suite.is_control.tolist(), strict=True)
+    ]
+    return np.asarray(is_of_source, dtype=np.bool_)
 
 
 def _units(text: str) -> int:

@@ -122,7 +122,7 @@ def moved_pairs(material: Material) -> list[PairRow]:
     """
     whom = parity.whom_it_fails(material, Subject.DOCUMENTS)
     who = {(suite, term): rank for rank, (suite, (_, term)) in enumerate(whom)}
-    rows = material.named_pairs if who else []
+    rows = [*material.named_pairs] if who else []
     moved = [
         (who.get((row.suite, row.term), len(who)), stays, row)
         for row, stays in zip(rows, _staying(rows), strict=True)

@@ -10,13 +10,15 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+import numpy as np
+
 from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleResult, Slice, slice_of
 from fairgate.domain.units import Reason, counted
 from fairgate.gate.baseline import AcceptedRun, Baseline
 from fairgate.gate.gate import GateResult
 from fairgate.gate.labels import ENOUGH
 from fairgate.metrics.catalogue import METRICS
-from fairgate.metrics.columns import AssessedUnits
+from fairgate.metrics.columns import AssessedUnits, Column
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import (
     Section,
@@ -31,8 +33,9 @@ from fairgate.reports.blocks import (
     spans,
 )
 from fairgate.reports.figures import RuleRow
-from fairgate.reports.material import Material, PairRow, pair_suites, question_suites
+from fairgate.reports.material import Material, pair_suites, question_suites
 from fairgate.reports.sections.measured import question_size
+from fairgate.stats.observations import Levels
 
 _SHORT = 12
 _NOT_COMPARED = "not evaluated"
@@ -437,9 +440,13 @@ _NO_RESPONSE = (Reason.MISSING, Reason.UNREADABLE, Reason.INVALID_RESPONSE)
 
 def relations(material: Material) -> Iterator[Section]:
     """Yield a table with a row for each relation of each suite: pairs, changed, left out, why."""
-    rows: dict[tuple[str, str], list[PairRow]] = {}
-    for row in material.named_pairs:
-        rows.setdefault((row.suite, row.relation), []).append(row)
+    claims_of: dict[tuple[str, str], Column] = {}
+    for pairs in material.judged:
+        units = pairs.assessed.units
+        levels = Levels.of(unit.dimensions["relation"] for unit in units)
+        for relation in levels.taken(np.flatnonzero(~pairs.is_control)).first_rows():
+            own = np.flatnonzero(~pairs.is_control & levels.equal(relation))
+            claims_of[units[0].suite, relation] = pairs.claims.taken(own)
     suites = pair_suites(material.result)
     left_out: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     invalid: Counter[tuple[str, str]] = Counter()
@@ -447,19 +454,19 @@ def relations(material: Material) -> Iterator[Section]:
         if rejected.suite in suites:
             left_out[rejected.suite, rejected.relation][rejected.reason] += 1
             invalid[rejected.suite, rejected.relation] += rejected.kind == "invalid"
-    relations_ = list(dict.fromkeys((*rows, *left_out)))
+    relations_ = list(dict.fromkeys((*claims_of, *left_out)))
     if not relations_:
         return
     several = len({suite for suite, _ in relations_}) > 1
     heads = ("pairs", "decided", "changed", "share", *_INVALID, "left out")
     table_rows = []
     for suite, relation in relations_:
-        pairs, reasons = rows.get((suite, relation), ()), left_out[suite, relation]
-        claims = [row.claim for row in pairs if not isinstance(row.claim, Reason)]
-        changed = sum(claims)
-        share = f"{100 * changed / len(claims):.1f} %" if claims else figures.NONE
-        counts = [f"{many:,}" for many in (len(pairs), len(claims), changed)]
-        why_open = Counter(row.claim for row in pairs if isinstance(row.claim, Reason))
+        claims, reasons = claims_of.get((suite, relation), Column.of(())), left_out[suite, relation]
+        why_open = Counter(claims.counts())
+        decided = len(claims) - why_open.total()
+        changed = int((claims.values == 1.0).sum())
+        share = f"{100 * changed / decided:.1f} %" if decided else figures.NONE
+        counts = [f"{many:,}" for many in (len(claims), decided, changed)]
         prompts = invalid[suite, relation] + why_open[Reason.INVALID_PROMPT]
         responses = sum(why_open[reason] for reason in _NO_RESPONSE)
         why = [f"{many:,} left out: {reason}" for reason, many in reasons.most_common(_REASONS)]
