@@ -10,7 +10,7 @@ from functools import partial
 
 from fairgate.domain import wording
 from fairgate.domain.outcomes import Better, Change, Measurement, Outcome, RuleResult
-from fairgate.domain.parity import Against
+from fairgate.domain.parity import SCORE, Against
 from fairgate.domain.wording import difference
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.parity import RULES
@@ -58,6 +58,8 @@ def unbroken(text: str) -> str:
 
 def is_rate(metric: str) -> bool:
     """Return whether the metric is a share that is shown times 100."""
+    if metric in RULES:
+        return RULES[metric][0].id != SCORE
     entry = BY_ID.get(metric)
     return entry is None or entry.is_rate
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import zlib
 
 import pytest
@@ -108,3 +109,12 @@ def test_a_scale_that_cannot_be_is_refused(workspace, score, told):
     (workspace.root / "policy.yaml").write_text(POLICY.format(score=score))
     assert workspace.run("check", "policy.yaml") == 2
     assert told in workspace.said
+
+
+def test_a_waived_difference_is_in_the_unit_of_the_score(workspace):
+    assert rated(workspace, answer=lower) == 1
+    waiver = "waivers:\n  - {rule: parity/score, who: race/black, owner: Cleo, reason: known, up_to: 2, expires: 2026-07-01}\n"
+    workspace.edit(more=waiver)
+    assert workspace.run("run", "policy.yaml", "--out", "out", "--today", "2026-06-01") == 0
+    said = workspace.said.partition("Fails, waived: ")[2].partition(", waived until")[0]
+    assert re.search(r"phrases\): \+1\.\d+$", said), said
