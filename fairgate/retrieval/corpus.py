@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusDocument, CorpusSpec
@@ -19,8 +18,6 @@ from fairgate.io.tables import (
     file_sha256,
     identifier,
     needed_column,
-    read_json_object,
-    read_lines,
     read_rows,
     table_columns,
 )
@@ -193,17 +190,22 @@ class CorpusColumns:
 def read_document_labels(
     path: str, *, id_column: str | None = None, label_column: str | None = None
 ) -> Mapping[str, str]:
-    """Return the label of each document that the file names; rows without a label are left out.
+    """Return the label of each document that a table names; rows without a label are left out.
 
-    `.json` is one object of id to label; CSV, TSV, JSONL and Parquet are tables. Raises DataError
-    with `path:line` for an id with two labels, for what is no id or no label, and for a file
-    without any label.
+    Raises DataError with `path:line` for an id with two labels, for what is no id or no label, and
+    for a file without any label.
     """
+    names = table_columns(path)
+    ids = needed_column(path, names, id_column, ID_COLUMNS, "id")
+    column = needed_column(path, names, label_column, LABEL_COLUMNS, "label")
+    reader = LabelReader(column)
     labels: dict[str, str] = {}
     places: dict[str, str] = {}
-    is_object = Path(path).suffix.lower() == ".json" and _is_object(path)
-    rows = _of_object(path) if is_object else _of_table(path, id_column, label_column)
-    for id_, label, location in rows:
+    for row in read_rows(path, list(dict.fromkeys((ids, column)))):
+        location = f"{path}:{row.line}"
+        if (label := reader.read(row.values.get(column), location)) is None:
+            continue
+        id_ = identifier(row.values.get(ids), location, ids)
         if labels.setdefault(id_, label) != label:
             raise DataError(
                 f"{location}: the document {capped(id_)} is labelled {capped(label)}, and "
@@ -216,32 +218,3 @@ def read_document_labels(
             f'{path}: holds no label; expected rows such as {{"id": "d1", "label": "toxic"}}'
         )
     return labels
-
-
-def _is_object(path: str) -> bool:
-    """Return whether a JSON file is one object, of id to label; an array and lines are rows."""
-    filled = (text.strip() for _, text in read_lines(path) if not text.isspace())
-    first, second = next(filled, ""), next(filled, "")
-    is_line = first.endswith("}") and second.startswith("{")
-    return first.startswith("{") and not is_line
-
-
-def _of_object(path: str) -> Iterator[tuple[str, str, str]]:
-    reader = LabelReader("label")
-    for name, value in read_json_object(Path(path)).items():
-        location = f"{path}: {capped(name)}"
-        if (label := reader.read(value, location)) is not None:
-            yield identifier(name, location, "id"), label, location
-
-
-def _of_table(
-    path: str, id_column: str | None, label_column: str | None
-) -> Iterator[tuple[str, str, str]]:
-    names = table_columns(path)
-    ids = needed_column(path, names, id_column, ID_COLUMNS, "id")
-    label = needed_column(path, names, label_column, LABEL_COLUMNS, "label")
-    reader = LabelReader(label)
-    for row in read_rows(path, list(dict.fromkeys((ids, label)))):
-        location = f"{path}:{row.line}"
-        if (label_read := reader.read(row.values.get(label), location)) is not None:
-            yield identifier(row.values.get(ids), location, ids), label_read, location

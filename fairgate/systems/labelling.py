@@ -33,7 +33,7 @@ class LabelsPolicy(Strict):
 
     file: Annotated[Text | None, Names(Role.LABELS)] = Field(
         default=None,
-        description="A table with a row a document, or a `.json` object of id to label.",
+        description="A table with a row a document.",
     )
     id: str | None = Field(
         default=None, description="Column of the document's id; default: found by name."

@@ -162,10 +162,7 @@ def test_tables_as_they_are_exported_are_read_alike_by_every_reader(tmp_path):
         path.write_bytes(text.encode())
         documents = [(d.id, d.text, d.label) for d in CorpusFile(spec(str(path))).documents()]
         sources = [(source.id, source.text) for source in read_sources(spec(str(path)))]
-        if name == "an array in an object":  # an object is one of id to label
-            labels = {row[0]: row[2] for row in ROWS}
-        else:
-            labels = read_document_labels(str(path))
+        labels = read_document_labels(str(path))
         if documents != ROWS or sources != [row[:2] for row in ROWS]:
             wrong.append((name, documents, sources))
         if labels != {row[0]: row[2] for row in ROWS}:
