@@ -59,8 +59,7 @@ class SelfIntroduction(SetEquivalence):
         if isinstance(plain, NotApplicable):
             return plain
         return [
-            replace(
-                follow_up,
+            follow_up._replace(
                 text=source.text,
                 opening=_introduced(follow_up.noun_phrase),
                 inapplicable="" if follow_up.noun_phrase.startswith(("A ", "An ")) else _NO_ARTICLE,

@@ -214,11 +214,11 @@ def _follow_up(source: Source, change: AttributeChange) -> FollowUp:
         parts=change.parts,
     )
     if isinstance(result, str):
-        return replace(unworded, inapplicable=result)
+        return unworded._replace(inapplicable=result)
     if clash := contradiction(change.uses):
-        return replace(unworded, inapplicable=f"nobody is both {clash[0]} and {clash[1]}")
+        return unworded._replace(inapplicable=f"nobody is both {clash[0]} and {clash[1]}")
     if result.text == source.text:
-        return replace(unworded, inapplicable="the change gives the source's own text")
+        return unworded._replace(inapplicable="the change gives the source's own text")
     before = [(_key(use), source.text[use.start : use.end]) for use in source.attributes]
     after = [(_key(use), result.text[use.start : use.end]) for use in result.attributes]
     removed = [words for key, words in before if change.moves or (key, words) not in after]
@@ -231,7 +231,7 @@ def _follow_up(source: Source, change: AttributeChange) -> FollowUp:
         pronoun=pronoun_of(source.frame, result.attributes),
         untouched=" ".join(piece for piece in parse_frame(source.frame) if isinstance(piece, str)),
     )
-    return replace(unworded, text=result.text, edit=edit)
+    return unworded._replace(text=result.text, edit=edit)
 
 
 def _key(use: AttributeUse) -> tuple[str, str, Manner]:

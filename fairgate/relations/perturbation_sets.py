@@ -65,9 +65,10 @@ class PerturbationSet:
         if not term.also:
             return term.noun_phrase
 
+        words = f"{source_id}\0{self.id}\0{term.term}\0"
+
         def digest(phrase: str) -> bytes:
-            words = f"{source_id}\0{self.id}\0{term.term}\0{phrase}"
-            return hashlib.sha256(words.encode("utf-8", "replace")).digest()
+            return hashlib.sha256(f"{words}{phrase}".encode("utf-8", "replace")).digest()
 
         return min(term.phrases, key=digest)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from fairgate.domain.attributes import AttributeUse
 from fairgate.domain.cases import TURNS, Pair, Source, Task
@@ -42,9 +42,11 @@ class Edit:
     """The words around what can be edited: pronouns in them are somebody else's."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FollowUp:
-    """A follow-up test case: the text that the system under test is asked, and its origin."""
+class FollowUp(NamedTuple):
+    """A follow-up test case: the text that the system under test is asked, and its origin.
+
+    A named tuple, because plans make a million of them, as of `Case`.
+    """
 
     variant: str
     """What distinguishes it from the source's other follow-ups: `<set>/<term>`; part of the key."""
@@ -68,7 +70,7 @@ class FollowUp:
     @property
     def conversation(self) -> str:
         """Return all that differs from other follow-ups: a first turn, then the text."""
-        return TURNS.join(filter(None, (self.opening, self.text)))
+        return TURNS.join(filter(None, (self.opening, self.text))) if self.opening else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

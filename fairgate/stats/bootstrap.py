@@ -20,6 +20,7 @@ from itertools import accumulate
 from statistics import NormalDist
 
 import numpy as np
+import numpy.typing as npt
 
 from fairgate.stats.interval import (
     NO_VARIATION,
@@ -32,9 +33,11 @@ from fairgate.stats.interval import (
     t_interval,
     t_quantile,
 )
-from fairgate.stats.observations import ClusterTotals, Floats
+from fairgate.stats.observations import ClusterTotals, Floats, Integers
 
 _CELLS_AT_A_TIME = 500_000
+_FEW = 16
+"""Runs of equal clusters that are each counted as one; where there are more, none is."""
 _NORMAL = NormalDist()
 
 
@@ -129,18 +132,26 @@ def _contrast(item: ClusterTotals, sums: Floats, counts: Floats) -> Floats:
     return np.asarray((ratios * item.weights).sum(axis=-1), dtype=np.float64)
 
 
-def resample_counts(
+def resamples(
     n_clusters: int, n_resamples: int, rng: np.random.Generator
-) -> Iterator[Floats]:
-    """Yield blocks [b, G] of how often each cluster is drawn; each row adds up to G."""
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Yield blocks [b, G] of the clusters that are drawn."""
     block = max(1, _CELLS_AT_A_TIME // n_clusters)
     for start in range(0, n_resamples, block):
         rows = min(block, n_resamples - start)
-        draws = rng.integers(0, n_clusters, size=(rows, n_clusters))
-        draws += np.arange(rows)[:, None] * n_clusters
-        counts = np.bincount(draws.ravel(), minlength=rows * n_clusters)
-        del draws
-        yield counts.reshape(rows, n_clusters).astype(np.float64)
+        yield rng.integers(0, n_clusters, size=(rows, n_clusters))
+
+
+def _times(draws: npt.NDArray[np.int64], starts: Integers) -> Floats:
+    """Return [b, runs] how often a cluster of each run is drawn; runs begin at `starts`, from 0."""
+    n_clusters = draws.shape[1]
+    if len(starts) == n_clusters:
+        draws += np.arange(len(draws))[:, None] * n_clusters
+        times = np.bincount(draws.ravel(), minlength=draws.size)
+        return times.reshape(draws.shape).astype(np.float64)
+    beyond = [np.count_nonzero(draws >= start, axis=1) for start in starts[1:].tolist()]
+    ends = np.stack([np.full(len(draws), n_clusters), *beyond, np.zeros(len(draws), int)])
+    return np.asarray(-np.diff(ends, axis=0).T, dtype=np.float64)
 
 
 def _replicates(
@@ -150,10 +161,17 @@ def _replicates(
     settings: BootstrapSettings,
     rng: np.random.Generator,
 ) -> list[Floats]:
-    edges = _edges(batch)
+    edges, n_clusters = _edges(batch), len(sums)
     parts: list[list[Floats]] = [[] for _ in batch]
-    for drawn in resample_counts(len(sums), settings.n_resamples, rng):
-        drawn_sums, drawn_counts = drawn @ sums, drawn @ counts
+    # Each slice's clusters are in order, so that equal ones follow each other.
+    changes = (np.diff(sums, axis=0) != 0).any(axis=1) | (np.diff(counts, axis=0) != 0).any(axis=1)
+    starts = np.flatnonzero(np.append(True, changes))
+    if len(starts) > _FEW:
+        starts = np.arange(n_clusters)
+    sums, counts = sums[starts], counts[starts]
+    for draws in resamples(n_clusters, settings.n_resamples, rng):
+        times = _times(draws, starts)
+        drawn_sums, drawn_counts = times @ sums, times @ counts
         for item, part, low, high in zip(batch, parts, edges[:-1], edges[1:], strict=True):
             part.append(_contrast(item, drawn_sums[:, low:high], drawn_counts[:, low:high]))
     return [np.concatenate(part) for part in parts]

@@ -67,6 +67,7 @@ _AFTER_TEXT = r"""\s*(?:$|[\n<\["'”’»*#`]|\w+:)"""
 _NAMED = 3
 """Answers to other questions that are named."""
 _as_json = json.JSONEncoder().encode
+_as_text = json.encoder.encode_basestring_ascii
 _DOCUMENT_FIELDS = ("id", "text", "label", "score")
 _MOST_DOCUMENTS = 1000
 _PLAIN = r'[^"\\\x00-\x1f]'
@@ -175,14 +176,17 @@ def questions_hash(cases: Iterable[Case]) -> str:
 
     Cases whose question follows from answers are left out: `fairgate plan` does not write them.
     """
-    lines = {
-        _as_json([
-            case.key, case.query, prompt_alone(case), case.before, case.options,
-            case.changed and [case.changed.id, case.changed.text],
-        ])
-        for case in cases
-        if not case.waits
-    }  # fmt: skip
+    rest: dict[object, str] = {}
+    lines = set()
+    for case in cases:
+        if case.waits:
+            continue
+        others = case.before, case.options, case.changed
+        if others not in rest:
+            changed = case.changed and [case.changed.id, case.changed.text]
+            rest[others] = _as_json([case.before, case.options, changed])[1:]
+        texts = map(_as_text, (case.key, case.query, prompt_alone(case)))
+        lines.add(f"[{', '.join(texts)}, {rest[others]}")
     return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
 
 
@@ -332,10 +336,7 @@ class RecordedAnswers:
 
     def name_of(self, case: Case) -> Name | None:
         """Return by what the file names a case; None where it has no line for it."""
-        for name in self.names_of(case):
-            if name in self.answers:
-                return name
-        return None
+        return next((name for name in self.names_of(case) if name in self.answers), None)
 
     def untied(self, plan: str, cases: Iterable[Case]) -> str:
         """Return a sentence where nothing shows what the answers answer; empty where all do.
@@ -379,11 +380,19 @@ class RecordedAnswers:
         instructions: dict[Name, str] = {}
         others: dict[int, tuple[str, tuple[str, str]]] = {}
         for case in cases:
-            name = self.name_of(case)
+            names = self.names_of(case)
+            name = next((name for name in names if name in self.answers), None)
             if name is None:
                 continue
-            if name != self.names_of(case)[0]:
-                self._require_one_instruction(name, case, instructions)
+            instruction = case.instruction
+            if name != names[0]:
+                instruction = instructions.setdefault(name, instruction)
+            if instruction != case.instruction:
+                raise DataError(
+                    f"{self.path}: {quoted(str(name))} is asked with the instructions "
+                    f"{quoted(instruction)} and {quoted(case.instruction)}, and the file does not "
+                    f"say which of them it answers; expected {self.one_instruction}"
+                )
             for told in self._told.get(name, ()):
                 if told.line not in others and (both := told.difference(case)) is not None:
                     others[told.line] = case.key, both
@@ -399,17 +408,6 @@ class RecordedAnswers:
             "Answer the questions of `fairgate plan` again, or bring back the sources that were "
             "asked"
         )
-
-    def _require_one_instruction(
-        self, name: Name, case: Case, instructions: dict[Name, str]
-    ) -> None:
-        first = instructions.setdefault(name, case.instruction)
-        if first != case.instruction:
-            raise DataError(
-                f"{self.path}: {quoted(str(name))} is asked with the instructions {quoted(first)} "
-                f"and {quoted(case.instruction)}, and the file does not say which of them it "
-                f"answers; expected {self.one_instruction}"
-            )
 
 
 class RowAnswers(RecordedAnswers):

@@ -156,7 +156,7 @@ def broken(change):
     source = stated(frame, "ethnicity/asian", "gender/female")
     follow_up = made(relation, source, sets=())[1]
     assert relation.fault(source.text, follow_up) is None
-    return relation.fault(source.text, replace(follow_up, text=change(follow_up.text)))
+    return relation.fault(source.text, follow_up._replace(text=change(follow_up.text)))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_pronoun_for_somebody_else_is_no_fault_and_hides_none(form, attributes
             assert relation.fault(source.text, each) is None, (relation.id, each.text)
             own = next(word for word in each.text.split() if word in ("their", "his", "her"))
             for other in {"his", "her"} - {own}:
-                wrong = replace(each, text=each.text.replace(f" {own} ", f" {other} ", 1))
+                wrong = each._replace(text=each.text.replace(f" {own} ", f" {other} ", 1))
                 assert "of a person who is" in (relation.fault(source.text, wrong) or "")
                 checked += 1
     assert checked

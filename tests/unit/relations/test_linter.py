@@ -1,7 +1,5 @@
 """The linter finds each way in which a follow-up is not what its relation says."""
 
-import dataclasses
-
 import pytest
 from fakes.perturbation_sets import load_perturbation_sets
 
@@ -25,7 +23,7 @@ def group(*terms, name="job", control=False):
 def rejections(*sets, change=None, source=SOURCE):
     follow_ups = list(RELATION.follow_ups(source, sets))
     if change is not None:
-        follow_ups[0] = dataclasses.replace(follow_ups[0], **change(follow_ups[0]))
+        follow_ups[0] = follow_ups[0]._replace(**change(follow_ups[0]))
     return Linter(RELATION.fault, sets).rejections(RELATION.source_text(source), follow_ups)
 
 
@@ -94,7 +92,7 @@ def test_the_second_of_two_equal_texts_or_terms_is_invalid():
 def test_a_follow_up_whose_term_is_in_no_set_is_judged_by_its_relation_alone():
     sets = [group(("man", "A man"))]
     (own,) = RELATION.follow_ups(SOURCE, sets)
-    free = dataclasses.replace(own, term="score", category="meta-fair", noun_phrase="")
+    free = own._replace(term="score", category="meta-fair", noun_phrase="")
     assert Linter(lambda *_: None, sets).rejections("another text", [free]) == [None]
     assert Linter(lambda *_: "says so", sets).rejections("another text", [free]) == ["says so"]
 

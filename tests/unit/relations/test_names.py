@@ -74,12 +74,7 @@ def test_the_linter_refuses_any_second_edit():
         ("says", "writes"),
         (first.noun_phrase, "Dr " + first.noun_phrase),
     ):
-        changed = [
-            type(first)(
-                **{n: getattr(first, n) for n in first.__slots__}
-                | {"text": first.text.replace(old, new)}
-            )
-        ]
+        changed = [first._replace(text=first.text.replace(old, new))]
         assert linter.rejections('"Cold soup."', changed) != [None]
 
 

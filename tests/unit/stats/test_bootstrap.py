@@ -7,7 +7,7 @@ import pytest
 from fakes.statistics import bootstrap
 from scipy import stats
 
-from fairgate.stats.bootstrap import BootstrapSettings, bca_levels, bootstrap_many, resample_counts
+from fairgate.stats.bootstrap import BootstrapSettings, bca_levels, bootstrap_many, resamples
 from fairgate.stats.interval import Interval, NoInterval
 from fairgate.stats.observations import ClusterTotals, cluster_totals, estimate
 
@@ -107,7 +107,7 @@ def test_many_clusters_need_no_more_room_than_few():
     def peak(clusters: int) -> int:
         tracemalloc.start()
         try:
-            for _ in resample_counts(clusters, 200, np.random.default_rng(1)):
+            for _ in resamples(clusters, 200, np.random.default_rng(1)):
                 pass
             return tracemalloc.get_traced_memory()[1]
         finally:
@@ -117,7 +117,7 @@ def test_many_clusters_need_no_more_room_than_few():
 
 
 def test_blocks_of_resamples_are_one_stream(monkeypatch):
-    whole = np.concatenate(list(resample_counts(700, 300, np.random.default_rng(2))))
+    whole = np.concatenate(list(resamples(700, 300, np.random.default_rng(2))))
     monkeypatch.setattr("fairgate.stats.bootstrap._CELLS_AT_A_TIME", 5_000)
-    blocks = list(resample_counts(700, 300, np.random.default_rng(2)))
+    blocks = list(resamples(700, 300, np.random.default_rng(2)))
     assert np.array_equal(np.concatenate(blocks), whole)
