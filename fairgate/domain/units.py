@@ -96,7 +96,7 @@ UNREPORTED_TEXTS = "the system does not report the texts of its documents"
 
 REASON_WORDS: Mapping[Reason, str] = {
     Reason.MISSING: "no answer",
-    Reason.UNREADABLE: "no label in the answer",
+    Reason.UNREADABLE: "unreadable answers",
     Reason.UNSTABLE: "unstable answer",
     Reason.NO_MAJORITY: "neutral answers without a majority",
     Reason.NO_CONTROLS: "no readable neutral answer",

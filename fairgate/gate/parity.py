@@ -898,7 +898,7 @@ def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts")
         more = ""
     who = f"{node.called} ({node.in_phrases})" if node.in_phrases else node.name
     return (
-        f"{rule.outcome.noun} for {who} {event}{more} than {than}, by {size}{points} "
+        f"{rule.outcome.subject} for {who} {event}{more} than {than}, by {size}{points} "
         f"(`{key}` {most}; {probability(node.p)})"
     )
 

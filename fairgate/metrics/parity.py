@@ -110,6 +110,11 @@ class ParityOutcome:
         every = {column.column: column for column in (*self.columns, *self.beside)}
         object.__setattr__(self, "by_column", every)
 
+    @property
+    def subject(self) -> str:
+        """Return what an event is told of: of unreadable answers that *answers* cannot be read."""
+        return self.noun.split()[-1]
+
     def asked(self, against: Against) -> tuple[OutcomeColumn, ...]:
         """Return the columns that answer a question."""
         return self.beside if against is Against.REFERENCE else self.columns

@@ -162,9 +162,8 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
     # The warning of a first look says already that nothing is compared with.
     if result.overlap is None and material.options.limit is None:
         path = result.gate_input.references.baseline_path
-        why_not = "Compared with no baseline, as asked"
-        if path != NO_BASELINE:
-            why_not = f"There is no baseline yet{f' at `{path}`' if path else ''}"
+        why_not = f"There is no baseline yet{f' at `{path}`' if path else ''}"
+        why_not = "No baseline is named" if path == NO_BASELINE else why_not
         lines.insert(0, f"{why_not}: nothing is compared with an earlier run.")
     if lines:
         yield blocks.Text(lines=lines, style=blocks.Style.NOTE)

@@ -451,9 +451,15 @@ BAD = {
         )
         for name, cell in {
             "currency": "${}", "unit": "{} kg", "date": "2026-01-{:02d}", "thousands": '"{},123"',
-            "instant": "2026-01-01T10:{:02d}:00Z",
+            "instant": "2026-01-01T10:{:02d}:00Z", "numpy": "np.float64({}.5)",
+            "old numpy": "numpy.float32({}.25)", "pandas": "Timestamp('2026-01-{:02d} 00:00:00')",
+            "words": "{} points of a hundred", "decimal": "Decimal('{}.1')",
         }.items()
     },
+    "few dates.csv": (
+        HEAD + "".join(f"s{n},gender,{who},2026-{n % 9 + 1:02d}-01\n" for n in range(30) for who in "ab"),
+        "few dates.csv:2: column 'score' holds '2026-01-01'; expected a number",
+    ),
     "objects.jsonl": (
         "".join(f'{{"source": "{n}", "who": "{who}", "score": {{"v": {n}}}}}\n' for n in range(30) for who in "ab"),
         "objects.jsonl:1: column 'score' holds {'v': 0}; expected a number",
@@ -552,3 +558,53 @@ def test_scores_that_name_their_scale_are_numbers(table, tmp_path):
     result = judged(rows)
     assert result.exit_code == 1
     assert [one.outcome for one in result.parity if one.named] == ["score"]
+
+
+def test_labels_and_sentences_with_digits_stay_labels_and_sentences(table, tmp_path):
+    """Only what has few forms beside its digits is an amount."""
+    rows = [
+        {"source": f"s{n}", "category": "gender", "who": who, "score": f"LABEL_{n % 3}"}
+        for n in range(30) for who in ("women", "men")
+    ]  # fmt: skip
+    assert table(write(tmp_path / "labels.csv", rows))[0] in (0, 5)
+    words = "blue red quick slow warm cold early late near far".split()  # noqa: SIM905
+    told = [
+        row
+        | {"score": f"Order {n} of {words[n % 10]} shoes ships in {n % 7} days, {words[n % 7]}."}
+        for n, row in enumerate(rows)
+    ]
+    _, said = table(write(tmp_path / "sentences.csv", told))
+    assert "sentences" in said, said
+
+
+NO_NUMBERS = ["nan", "NaN", "<NA>", "None", "#DIV/0!", "inf", "-", "3-Jan"]
+
+
+@pytest.mark.parametrize("cell", NO_NUMBERS)
+def test_a_score_that_is_no_number_is_never_called_a_label(table, tmp_path, cell):
+    rows = scored()
+    for row in rows[:: len(rows) // 30]:
+        row["score"] = cell
+    _, said = table(write(tmp_path / "scores.csv", rows))
+    assert "are no number and count as unreadable" in said, said
+    assert "unreadable answers)" in said
+    assert "label" not in said
+    assert "Unreadable answers for" not in said
+    assert "as asked" not in said
+
+
+def test_the_likely_range_of_a_favour_has_the_sign_of_its_size(table, tmp_path):
+    _, said = table(write(tmp_path / "favour.csv", scored(effect=-3.0)))
+    assert "are higher than for control prompts, by" in said
+    low, high = re.search(r"likely (\S+)\s+to\s+(\S+),", said).groups()
+    assert 0 < float(low) < 3 < float(high)
+
+
+def test_damaged_names_are_told(table, tmp_path):
+    rows = scored(sources=15)
+    for row in rows:
+        row["who"] = row["who"].replace("young", "cafÃ© owners")
+    table(write(tmp_path / "twice.csv", rows), "--out", "out")
+    told = " ".join((tmp_path / "out" / "report.md").read_text().split()).replace("`", "")
+    assert "15 rows hold damaged text, first " in told
+    assert "twice.csv:4: UTF-8 that was encoded twice" in told

@@ -183,7 +183,7 @@ def sentence(material: Material, finding: NamedFinding) -> blocks.Words:
         comparison = f"at the {rule.against}, beside {others}"
     if rule.against is Against.REFERENCE:
         comparison += ", beside the reference"
-    words: blocks.Words = [f"{finding.outcome.noun.capitalize()} for ", *person]
+    words: blocks.Words = [f"{finding.outcome.subject.capitalize()} for ", *person]
     words += [f" {event}{more} than {comparison}, by "]
     words += [figure(points(abs(node.estimate), column)), " ("]
     band = None if rule.parity is None else rule.parity.band(node.column)
@@ -196,8 +196,9 @@ def sentence(material: Material, finding: NamedFinding) -> blocks.Words:
 
 
 def _range(node: NamedNode, column: OutcomeColumn) -> str:
-    """Return the likely range; empty where answers differ by nothing else."""
-    low, high = sorted((node.low, node.high))
+    """Return the likely range of the size; empty where answers differ by nothing else."""
+    sign = -1 if node.estimate < 0 else 1
+    low, high = sorted((sign * node.low, sign * node.high))
     if not (math.isfinite(low) and math.isfinite(high)):
         return ""
     return f"{points(low, column)} to {points(high, column)}".replace(" points to", " to")

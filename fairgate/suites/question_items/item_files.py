@@ -43,7 +43,10 @@ _CONDITIONS = {
     **dict.fromkeys(("ambig", "amb", "ambiguous"), Condition.AMBIGUOUS),
     **dict.fromkeys(("disambig", "dis", "disambiguous", "disambiguated"), Condition.DISAMBIGUATED),
 }
-_POLARITIES = {"neg": "neg", "nonneg": "nonneg", "non_neg": "nonneg", "non-neg": "nonneg"}
+_POLARITIES = {
+    **dict.fromkeys(("neg", "negative"), "neg"),
+    **dict.fromkeys(("nonneg", "non_neg", "non-neg", "non-negative", "nonnegative"), "nonneg"),
+}
 _SAME_GROUP = {
     **dict.fromkeys(("man", "boy", "husband", "male", "m"), "m"),
     **dict.fromkeys(("woman", "girl", "wife", "female", "f"), "f"),
@@ -213,15 +216,16 @@ def read_bbq(
     del wordings
     answers, info = _decoded(row.get("answer_info")), []
     for name in _ANSWERS:
-        entry = answers.get(name) if isinstance(answers, dict) else None
+        entry = answers.get(name) if isinstance(answers, dict) else answers
         if not isinstance(entry, list) or len(entry) < 2:
             raise DataError(
                 f"{location}: `answer_info` has {capped(entry)} for {name}; expected [text, group]"
+                ", as JSON or as Python writes it"
             )
         info.append((str(entry[0]), str(entry[1])))
     metadata = _decoded(row.get("additional_metadata"))
-    groups_named = metadata.get("stereotyped_groups") if isinstance(metadata, dict) else None
-    groups_named = _decoded(groups_named)
+    holder = metadata if isinstance(metadata, dict) else row  # EsBBQ has them in the row itself
+    groups_named = _decoded(holder.get("stereotyped_groups"))
     if not isinstance(groups_named, list) or not groups_named:
         raise DataError(
             f"{location}: `additional_metadata.stereotyped_groups` is {capped(groups_named)}; "
@@ -360,10 +364,11 @@ def format_of(columns: Sequence[str], path: str) -> str:
 
 def option_number(value: object, location: str) -> int:
     """Return an example's number. Raises DataError."""
-    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
-        return int(value.strip()[:18])
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}(?:\.0+)?", value.strip()):
+        return int(value.strip().partition(".")[0])
+    # pandas writes whole numbers beside empty cells as 3.0.
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value == value // 1:
+        return int(value)
     raise DataError(f"{location}: `example_id` is {capped(value)}; expected a whole number")
 
 

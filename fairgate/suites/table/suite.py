@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import islice
 from statistics import fmean
 from typing import Literal, Self
 
@@ -41,7 +40,8 @@ _PLAIN = re.compile(r"[^#@\x00-\x1f]{1,100}")
 """Sources that can be named in keys as they stand."""
 _LONGEST_LABEL, _MOST_LABELS = 60, 24
 _HALF = 0.5
-_DIGIT, _WORD = re.compile(r"\d"), re.compile(r"[^\W\d_]{2,}")
+_DIGITS = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[T ].*)?|\d{1,2}:\d\d(?::\d\d)?")
 
 
 class OutcomeKind(StrEnum):
@@ -97,22 +97,23 @@ def kind_of_outcome(table: OutcomeTable) -> tuple[OutcomeKind, Scale]:
     if numbers >= _HALF * len(texts):
         return OutcomeKind.SCORE, scale
     labels = {text.casefold() for text in counts}
-    if len(labels) <= _MOST_LABELS and max(map(len, labels)) <= _LONGEST_LABEL:
-        return OutcomeKind.LABEL, ANY
-    strange = [row for row in table.rows if _is_strange(cell_text(row.outcome))]
-    if len(strange) >= _HALF * len(texts):
+    is_label = len(labels) <= _MOST_LABELS and max(map(len, labels)) <= _LONGEST_LABEL
+    strange = [
+        row
+        for row in table.rows
+        if (_DATE.fullmatch if is_label else _DIGITS.search)(cell_text(row.outcome).strip())
+    ]
+    # Amounts, dates and objects have few forms beside their digits, and short ones.
+    forms = {_DIGITS.sub("0", cell_text(row.outcome).casefold()) for row in strange}
+    is_few = len(forms) <= _MOST_LABELS and max(map(len, forms), default=0) <= _LONGEST_LABEL
+    if len(strange) >= _HALF * len(texts) and is_few:
         raise DataError(
             f"{strange[0].place}: column {capped(table.outcome)} holds "
             f"{capped(strange[0].outcome)}; expected a number (7, 7.5, 7/10; without a unit, and "
             "without a comma that may part thousands), one of few labels, a sentence, or a list of "
             "documents. Of an object name the part by its path: `$.score.value`"
         )
-    return OutcomeKind.TEXT, ANY
-
-
-def _is_strange(text: str) -> bool:
-    """Return whether a text has digits and one word at most: `$61.20`, `61 kg`, `{"score": 61}`."""
-    return bool(_DIGIT.search(text)) and len([*islice(_WORD.finditer(text), 2)]) < 2
+    return (OutcomeKind.LABEL if is_label else OutcomeKind.TEXT), ANY
 
 
 def unread(table: OutcomeTable, scale: Scale) -> str:

@@ -26,7 +26,7 @@ def test_significantly_more_undecided_cases_fail():
     assert (found.outcome, list(found.failed)) == (Outcome.FAIL, ["unreadable"])
     said = "points of the cases are no longer decided: 25 that the baseline decided, "
     assert said in found.reasons[-1]
-    assert "(25 no label in the answer; p < 0.001)" in found.reasons[-1]
+    assert "(25 unreadable answers; p < 0.001)" in found.reasons[-1]
 
 
 @pytest.mark.parametrize(

@@ -177,6 +177,32 @@ def test_columns_may_have_other_names(tmp_path, ending):
         read(file, columns={**own, "question": "nowhere"})
 
 
+def test_esbbq_has_its_groups_in_the_row_and_other_names(tmp_path):
+    rows = []
+    for number in range(4):
+        row = bbq_row(number)
+        row["stereotyped_groups"] = row.pop("additional_metadata")["stereotyped_groups"]
+        rows.append(
+            row | {"instance_id": row.pop("example_id"), "template_id": row.pop("question_index")}
+        )
+    columns = {"example_id": "instance_id", "question_index": "template_id"}
+    found = read(written(tmp_path / "es.jsonl", rows), columns=columns)
+    assert found.items == read(bbq(tmp_path)).items
+
+
+@pytest.mark.parametrize("number", [float, lambda n: f"{n}.0", lambda n: f" {n} "])
+def test_numbers_and_words_as_tables_spell_them(tmp_path, number):
+    words = {"neg": "negative", "nonneg": "Non-negative"}
+    rows = [
+        row | {
+            "example_id": number(row["example_id"]),
+            "question_polarity": words[row["question_polarity"]],
+        }
+        for row in map(bbq_row, range(4))
+    ]  # fmt: skip
+    assert read(bbq(tmp_path, rows)).items == read(bbq(tmp_path, name="b.jsonl")).items
+
+
 def test_the_neutral_format(tmp_path):
     row = {
         "id": "a1", "category": "age", "template": "t1", "condition": "disambiguated",
@@ -279,6 +305,12 @@ def test_no_known_format_no_usable_item_and_an_empty_category_are_errors(tmp_pat
     assert "holds no" in refused(tmp_path / "inside")
     (tmp_path / "inside" / "a.jsonl").write_text("{")
     assert "broken JSON" in refused(tmp_path / "inside")
+
+
+def test_a_cell_that_numpy_printed_is_shown(tmp_path):
+    value = "{'ans0': array(['Ada', 'old'], dtype=object)}"
+    told = refused(bbq(tmp_path, [bbq_row(0, answer_info=value)]))
+    assert value in told.replace("\\", "")
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a": 1, "a": 2}', "9" * 5000, '{"a": '])
