@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
-from pydantic import Field, Tag
+from pydantic import Field
 
 from fairgate.domain.cases import Case, TestPlan, source_of
 from fairgate.domain.errors import DataError, UsageError
@@ -22,18 +22,20 @@ from fairgate.domain.ports import (
     Runtime,
     Vectors,
 )
-from fairgate.domain.schema import Access, ByShape, Capabilities, Names, Role
+from fairgate.domain.schema import Access, Capabilities, Names, Role
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import existing
 from fairgate.systems.execute import embedded
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.models import EmbedderField
+from fairgate.systems.recorded_answers import (
+    ColumnsField,
+    RecordedAnswers,
+    questions_hash,
+    read_recorded,
+)
 from fairgate.systems.resources import Resources
-from fairgate.systems.service_fields import PartPath, ResponsePaths
 from fairgate.systems.system_kind import Finding, SystemKind
-
-if TYPE_CHECKING:
-    from fairgate.systems.recorded_answers import RecordedAnswers
 
 _NAMED = 3
 """Missing keys that are named."""
@@ -44,29 +46,6 @@ _CHANGED = (
 )
 _MOST_COMPARED = 3000
 """Keys that a slip is looked for among."""
-
-
-class RowPaths(ResponsePaths):
-    """Where question, answer and documents stand in each row."""
-
-    question: PartPath = Field(default="$.question", description="Path of the question's text.")
-
-
-TOOLS = {
-    "ragas": RowPaths(
-        question="$.user_input", answer="$.response", documents="$.retrieved_contexts"
-    ),
-    "deepeval": RowPaths(
-        question="$.input", answer="$.actual_output", documents="$.retrieval_context"
-    ),
-    "otlp": RowPaths(question="$.question", answer="$.answer", documents="$.documents"),
-}
-"""Where they stand in the rows that tools write, and in those of traces."""
-ColumnsField = Annotated[
-    Annotated[Literal["ragas", "deepeval", "otlp"], Tag("<scalar>")]
-    | Annotated[RowPaths, Tag("<mapping>")],
-    ByShape,
-]
 
 
 class RecordedPolicy(SystemKind):
@@ -151,8 +130,6 @@ class RecordedPolicy(SystemKind):
             return
         covered = [_coverage(plan, recording)] if plan and plan.cases else []
         if plan and plan.cases and recording is not None:
-            from fairgate.systems.recorded_answers import questions_hash
-
             try:
                 untied = recording.untied(questions_hash(plan.cases), plan.cases)
                 covered += filter(None, [untied])
@@ -164,8 +141,6 @@ class RecordedPolicy(SystemKind):
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
     def _read(self, path: Path) -> RecordedAnswers:
-        from fairgate.systems.recorded_answers import read_recorded
-
         return read_recorded(str(path), self.columns)
 
 

@@ -14,7 +14,9 @@ import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
+
+from pydantic import Field, Tag
 
 from fairgate.domain.cases import TURNS, Case
 from fairgate.domain.degrees import degrees_from
@@ -26,6 +28,7 @@ from fairgate.domain.executions import (
     SharedDocuments,
     served_from,
 )
+from fairgate.domain.schema import ByShape
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.replies import ReplyPaths, json_path, reply_of
 from fairgate.io.tables import (
@@ -40,9 +43,7 @@ from fairgate.io.tables import (
     read_rows,
 )
 from fairgate.systems.generator import prompt_alone
-
-if TYPE_CHECKING:
-    from fairgate.systems.recorded import RowPaths
+from fairgate.systems.service_fields import PartPath, ResponsePaths
 
 Value = TypeVar("Value")
 PLAN = "plan"
@@ -74,6 +75,29 @@ _PLAIN = r'[^"\\\x00-\x1f]'
 """A character that stands in a JSON text as itself."""
 _BEGIN = re.compile(rf'{{(?:"suite": "({_PLAIN}*)", )?"key": "({_PLAIN}+)"')
 _MOST_KNOWN, _LONGEST_KNOWN = 5000, 4096
+
+
+class RowPaths(ResponsePaths):
+    """Where question, answer and documents stand in each row."""
+
+    question: PartPath = Field(default="$.question", description="Path of the question's text.")
+
+
+TOOLS = {
+    "ragas": RowPaths(
+        question="$.user_input", answer="$.response", documents="$.retrieved_contexts"
+    ),
+    "deepeval": RowPaths(
+        question="$.input", answer="$.actual_output", documents="$.retrieval_context"
+    ),
+    OTLP: RowPaths(question="$.question", answer="$.answer", documents="$.documents"),
+}
+"""Where they stand in the rows that tools write, and in those of traces."""
+ColumnsField = Annotated[
+    Annotated[Literal["ragas", "deepeval", "otlp"], Tag("<scalar>")]
+    | Annotated[RowPaths, Tag("<mapping>")],
+    ByShape,
+]
 
 
 def line_from(
@@ -552,7 +576,6 @@ def _lines(path: str) -> Iterator[tuple[int, str, Mapping[str, Any] | None]]:
 
 
 def _by_question(path: str, columns: str | RowPaths, notices: list[str]) -> Iterator[_Answered]:
-    from fairgate.systems.recorded import TOOLS
     from fairgate.systems.traces import traced_rows
 
     chosen = TOOLS[columns] if isinstance(columns, str) else columns
