@@ -402,7 +402,9 @@ def _tested(folder: Path, policy: Path | None) -> TestedRun:
         verified=[*_verified(run, history)],
         tested=tested,
         not_tested=categories,
-        sources=history.sources(),
+        sources=history.sources()
+        if run.provenance.policy_sha256
+        else {_short(run.policy): _short(run.provenance.policy_path)},
         planned=run.evidence.planned,
         decided=run.evidence.decided,
         rejected=len(run.evidence.rejected),
