@@ -19,6 +19,7 @@ from fairgate.gate.baseline import (
     Reference,
     References,
     unit_contents,
+    with_texts_of,
 )
 from fairgate.gate.baseline_files import dump_baseline, history_with, load_baseline
 from fairgate.gate.decide import diluted
@@ -97,10 +98,12 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
             f"there is no baseline {str(path)!r}; accept a run with `fairgate baseline accept RUN "
             "--reason …`, or say `--baseline none` for a first run"
         )
-    baseline = read_baseline(path, name) if is_there else None
+    baseline = with_texts_of(read_baseline(path, name), loaded.plan) if is_there else None
     pinned = accepted_path(policy, loaded, Reference.ANCHOR) if loaded.policy.has_budget else None
     is_pinned = pinned is not None and not nothing and _is_file(pinned, "anchor")
-    anchor = read_baseline(pinned, name, Reference.ANCHOR) if pinned and is_pinned else None
+    anchor = None
+    if pinned and is_pinned:
+        anchor = with_texts_of(read_baseline(pinned, name, Reference.ANCHOR), loaded.plan)
     score, notices = _kill_score(loaded, policy)
     labels, unread = labels_or_notice(lambda: read_labels(labels_path(policy, loaded)))
     return References(

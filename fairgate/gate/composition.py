@@ -23,7 +23,6 @@ from fairgate.gate.baseline import (
     environment_notices,
     must_match,
     plan_hash,
-    with_texts_of,
 )
 from fairgate.gate.loaded_policy import (
     NO_BASELINE,
@@ -226,17 +225,13 @@ class Composition:
                 f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed "
                 "run with `fairgate baseline anchor RUN --reason …`"
             )
-        baseline, anchor = (
-            None if run is None else with_texts_of(run, plan)
-            for run in (references.baseline, references.anchor)
-        )
         return GateInput(
             policy=policy,
             suites=suites,
             plan=plan,
             must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
             provenance=provenance,
-            references=replace(references, baseline=baseline, anchor=anchor),
+            references=references,
             day=str(self.runtime.today or ""),
             notices=[
                 *references.notices,

@@ -41,9 +41,6 @@ class Table:
     """Relations whose rows count only where a slice names the relation."""
     bands: tuple[float, float] = (0.63, 1.31)
     """Upper limits of the RRS bands `high` and `moderate`."""
-    _masks: dict[tuple[str, str], Mask] = field(
-        init=False, default_factory=dict, repr=False, compare=False
-    )
 
     def __post_init__(self) -> None:
         """Convert the dimensions to `Levels`."""
@@ -101,10 +98,8 @@ class Table:
     def slice_mask(self, where: Mapping[str, str]) -> Mask:
         """Return which rows have all the dimension values of `where`."""
         mask = np.ones(len(self.keys), dtype=bool)
-        for level in where.items():
-            if level not in self._masks:
-                self._masks[level] = self.dimension(level[0]).equal(level[1])
-            mask &= self._masks[level]
+        for dimension, level in where.items():
+            mask &= self.dimension(dimension).equal(level)
         return mask
 
     def levels(self, dimension: str, mask: Mask) -> list[str]:

@@ -706,7 +706,7 @@ def _share_from(least: float, draws: Floats) -> float:
     return float(1 + len(draws) - np.searchsorted(draws, least)) / (1 + len(draws))
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...]) -> Floats:
     """Return [draws, nodes] means of what phrases do by themselves, with variance 1 for each.
 
@@ -720,7 +720,7 @@ def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...]) -> Floats:
     return np.asarray(own @ np.array(weights).T)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def _sampling_drawn(weights: _Weights, skew: float) -> Floats:
     """Return [draws, nodes] means of what sampling does, with variance 1 for each prompt.
 

@@ -13,6 +13,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -195,23 +197,29 @@ def _number(value: object, location: str) -> float | None:
     return float(value)
 
 
-def questions_hash(cases: Iterable[Case]) -> str:
+def questions_hash(cases: Sequence[Case]) -> str:
     """Return a hash of what cases ask by key; their order and their suites do not matter.
 
     Cases whose question follows from answers are left out: `fairgate plan` does not write them.
     """
-    rest: dict[object, str] = {}
-    lines = set()
-    for case in cases:
-        if case.waits:
-            continue
-        others = case.before, case.options, case.changed
-        if others not in rest:
-            changed = case.changed and [case.changed.id, case.changed.text]
-            rest[others] = _as_json([case.before, case.options, changed])[1:]
-        texts = map(_as_text, (case.key, case.query, prompt_alone(case)))
-        lines.add(f"[{', '.join(texts)}, {rest[others]}")
-    return hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()[:16]
+    digest, separator = hashlib.sha256(), ""
+    keys = ((_as_text(case.key), place) for place, case in enumerate(cases) if not case.waits)
+    # One key after the other, as the text of a large plan takes much memory.
+    for key, several in groupby(sorted(keys), key=itemgetter(0)):
+        lines = {f"[{key}, {_asked_as_text(cases[place])}" for _, place in several}
+        for line in sorted(lines):
+            digest.update(f"{separator}{line}".encode())
+            separator = "\n"
+    return digest.hexdigest()[:16]
+
+
+def _asked_as_text(case: Case) -> str:
+    """Return what a case asks as the rest of a list in JSON, behind its key."""
+    others = "[], [], null]"
+    if case.before or case.options or case.changed:
+        changed = case.changed and [case.changed.id, case.changed.text]
+        others = _as_json([case.before, case.options, changed])[1:]
+    return f"{_as_text(case.query)}, {_as_text(prompt_alone(case))}, {others}"
 
 
 class Told(NamedTuple):
