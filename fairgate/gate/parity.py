@@ -57,6 +57,8 @@ _ACCEPT = {Against.BASELINE: "accept", Against.ANCHOR: "anchor"}
 _FAILED = {Against.BASELINE: "regression", Against.ANCHOR: "budget"}
 """What a failure is called that is no difference of now."""
 _DECIMALS = 6
+_ROUNDING = 1e-6
+"""As far as another processor moves a probability: no noise that a reach could rest on."""
 _FEWEST_CONTROLS = 2
 """Control prompts without which identities are compared with each other."""
 
@@ -717,7 +719,7 @@ def _reach(scanned: ScanResult, column: str) -> dict[str, float]:
     """Return by level the least difference in a column that is named 8 times of 10."""
     reach: dict[str, float] = {}
     for look in scanned.looks:
-        if look.column == column and np.isfinite(look.high) and look.standard_error > 0:
+        if look.column == column and np.isfinite(look.high) and look.standard_error > _ROUNDING:
             reach[look.node.level] = max(reach.get(look.node.level, 0.0), _rounded(look.reach))
     return reach
 

@@ -633,6 +633,11 @@ def test_numbers_are_finite_or_absent():
     assert all(map(math.isfinite, found.reach.values()))
 
 
+def test_where_only_rounding_differs_nothing_is_said_of_reach():
+    found = judged(table_of({"controlled": 1e-7 * Planted().values()})).parity
+    assert (found.reach, found.named) == ({}, [])
+
+
 def test_a_slice_that_nobody_is_in_is_no_pass():
     table = Planted(sources=12).table()
     found = judged(table, rule_of(where={"category": "gendr"}))
