@@ -138,6 +138,8 @@ class Evidence:
     """Keys of cases without an answer."""
     problems: Sequence[str]
     """Why there is no verdict; empty where there is one."""
+    undecided: Mapping[str, int] = field(default_factory=dict)
+    """How many of `planned` were not decided, by reason: with `decided` they add up to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

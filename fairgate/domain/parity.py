@@ -128,6 +128,10 @@ class IdentityEstimate:
     high: float
     before: float | None = None
     """The same estimate at the baseline; None without one."""
+    rate: float | None = None
+    """Mean of the identity in the column."""
+    control: float | None = None
+    """Mean of what it is compared with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -245,7 +245,7 @@ def decoded_baseline(
             f"{path}: is the {reference} of policy {quoted(baseline.policy)}, not of "
             f"{quoted(policy)}; {instead}"
         )
-    return baseline
+    return replace(baseline, sha256=hashlib.sha256(raw).hexdigest())
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:

@@ -61,6 +61,8 @@ class Baseline:
     provenance: Provenance
     history: Sequence[AcceptedRun] = ()
     """The baselines before this one, the oldest first. No verdict depends on it."""
+    sha256: str = ""
+    """Of the file that it was read from; empty: it is from none."""
 
 
 def must_match(suite: Suite, system: Mapping[str, object]) -> dict[str, str]:

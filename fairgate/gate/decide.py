@@ -233,7 +233,7 @@ def weigh_evidence(
     """Count what was decided, and give the reason where it is too little for a verdict."""
     suites = AssessedUnits.of(assessed).suites.values()
     planned = len(assessed)
-    decided = sum(len(suite) - len(suite.decisions.reasons) for suite in suites)
+    undecided: Counter[Reason] = sum((Counter(s.decisions.counts()) for s in suites), Counter())
     unit = "pair" if all(len(unit.asks) > 1 for suite in suites for unit in suite.units) else "case"
     invalid = sum(item.kind == "invalid" for item in plan.rejected)
     missing = list(dict.fromkeys(chain.from_iterable(map(_unanswered, suites))))
@@ -292,7 +292,12 @@ def weigh_evidence(
             "accept this run with `fairgate baseline accept`, or add a bound (`max`)"
         )
     return Evidence(
-        planned=planned, decided=decided, invalid=invalid, missing=missing, problems=problems
+        planned=planned,
+        decided=planned - undecided.total(),
+        invalid=invalid,
+        missing=missing,
+        problems=problems,
+        undecided=dict(sorted(undecided.items())),
     )
 
 

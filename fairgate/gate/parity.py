@@ -651,6 +651,10 @@ def result_of(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -> Pa
             estimate=_rounded(look.estimate),
             low=_rounded(look.low),
             high=_rounded(look.high),
+            rate=_mean(q.now[look.column], look.node.columns),
+            control=_mean(
+                q.now[look.column], [place for place in controls if place not in look.node.columns]
+            ),
         )
         for look in scanned.looks
         if len(look.node.who) == 1 and np.isfinite([look.estimate, look.low, look.high]).all()

@@ -20,6 +20,7 @@ from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.domain.parity import ParityResult, SelectionRate
 from fairgate.domain.units import Arm, Assessed, Claim, Reason
+from fairgate.gate.baseline import Baseline
 from fairgate.gate.gate import GateResult
 from fairgate.gate.labels import Precision
 from fairgate.metrics import shift
@@ -101,6 +102,8 @@ def run_record(result: GateResult) -> dict[str, object]:
         "policy": gate_input.policy.name,
         "outcome": result.outcome.value,
         "exit_code": int(result.exit_code),
+        "confidence": gate_input.policy.confidence,
+        "regression_level": gate_input.policy.regression_level,
         "measurements": [
             _record(item, without=() if item.note else ("note",)) for item in result.measurements
         ],
@@ -108,6 +111,7 @@ def run_record(result: GateResult) -> dict[str, object]:
         "parity": [_parity(parity) for parity in result.parity],
         "evidence": {**_record(result.evidence), "rejected": rejected},
         "baseline": references.baseline_path if result.overlap is not None else None,
+        "accepted": _accepted(references.baseline) if result.overlap is not None else None,
         "overlap": _plain(result.overlap),
         "anchor": references.anchor_path if result.anchor_overlap is not None else None,
         "anchor_overlap": _plain(result.anchor_overlap),
@@ -138,6 +142,19 @@ def run_record(result: GateResult) -> dict[str, object]:
         **({} if result.origin is None else {"answers": _record(result.origin)}),
         **({"day": gate_input.day} if gate_input.day else {}),
         "notices": result.remarks,
+    }
+
+
+def _accepted(baseline: Baseline | None) -> dict[str, object] | None:
+    """Return which accepted run was compared with."""
+    if baseline is None:
+        return None
+    provenance = baseline.provenance
+    return {
+        "date": baseline.date,
+        "fairgate": provenance.fairgate,
+        "commit": provenance.commit or None,
+        "sha256": baseline.sha256,
     }
 
 
