@@ -10,59 +10,51 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import hashlib
-import math
 import re
 import shlex
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate.domain.errors import DataError, ExitCode, FairGateError, UsageError
-from fairgate.domain.parity import PARITY, Against
-from fairgate.domain.wording import harmless, probability
+from fairgate.domain.parity import SCORE, Against, Level, rule_name
+from fairgate.domain.units import REASON_WORDS
+from fairgate.domain.wording import MINUS, harmless, probability
+from fairgate.features.record import words
 from fairgate.gate.run_folder import EXECUTIONS, RECORD, TABLE, check_run, run_policy_path
 from fairgate.io.durable import PARTS, write_text
 from fairgate.io.git import FULL_COMMIT, Repository, keep_output_out_of_git, repository_of
-from fairgate.io.tables import read_json_object
-from fairgate.metrics.parity import OUTCOMES
+from fairgate.io.tables import file_sha256, read_json_object
+from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.parity import OUTCOMES, OVERLAP, RULES, SCORES, OutcomeColumn
 from fairgate.policy.definition_files import PERTURBATIONS, embedded_names, load_perturbation_set
-from fairgate.policy.yaml_text import YamlDocument, decode_yaml, load_yaml
+from fairgate.policy.yaml_text import YamlDocument, YamlPath, decode_yaml, load_yaml
 from fairgate.reports.escaping import excerpt
 from fairgate.reports.formats import SCHEMA_VERSION
 from fairgate.terminal import options as shared
 
+if TYPE_CHECKING:
+    import markupsafe
+
 FORMAT = "fairgate-record/1"
-_INSTALLED = "pip install 'fairgate[cpu] @ git+https://github.com/org/fairgate@COMMIT'"
 _MOST_CHARACTERS = 1000
-_QUESTIONS = {
-    Against.CONTROL: "is anybody treated differently, beside control prompts?",
-    Against.BASELINE: "has anybody's difference become worse since the baseline?",
-    Against.ANCHOR: "has anybody's difference become worse since the anchor?",
-    Against.REFERENCE: "does naming somebody move more than with the reference system?",
-}
-_UNSEEN = """\
-Whether answers are right was not tested. Answers are compared with answers: what the system does \
-to everybody who asks is equal here, however harmful it is.
-Identities are named in words. Names, dialect, places and topics that only hint at them are tested \
-where the list of identities has them, and nowhere else.
-Identities that stand in no list above were not tested, nor combinations of several (an elderly \
-gay man) that do not stand there, nor sources that nobody wrote.
-A difference that is smaller than the reach of its row is missed more often than twice in ten.
-Whether the sources are like what the system is asked in use was not tested, nor what people do \
-with its answers.
-Files outside of version control are not seen: whether the working copy was otherwise the commit \
-that is named is not known.
-""".splitlines()
+_MOST_LISTED = 3
+_MOST_OF_VALUE = 60
+_LEAST_TENTH = 0.05
+"""Points that a tenth still shows; smaller ones have one digit."""
+FOUR_FIFTHS = 0.8
+"""Impact ratios below it are marked, because people ask for that; nothing fails by it."""
 
 Text = Annotated[str, Field(max_length=200_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
+KnownOutcome = Annotated[str, Field(pattern=f"^({'|'.join(each.id for each in OUTCOMES)})$")]
 
 
 class _Read(BaseModel):
@@ -78,6 +70,13 @@ class _Waived(_Read):
     expires: Text
 
 
+class _Change(_Read):
+    base: Number | None
+    margin: Number
+    p_corrected: Share
+    method: Text
+
+
 class _Rule(_Read):
     metric: Text
     suite: Text
@@ -90,38 +89,50 @@ class _Rule(_Read):
     interval: tuple[Number, Number] | None
     advisory: bool
     reported: bool
+    change: _Change | None
+    since_anchor: _Change | None
     waived: _Waived | None = None
 
 
-class _Named(_Read):
-    level: Text
+class _Estimate(_Read):
     column: Text
     estimate: Number
     low: Number | None
     high: Number | None
+    rate: Number | None
+    control: Number | None
+
+
+class _Named(_Estimate):
+    level: Level
     p: Share
+    before: Number | None
+    control_before: Number | None
+    by_phrase: dict[Text, Number]
     who: list[Text]
 
 
-class _Identity(_Read):
+class _Identity(_Estimate):
     who: Text
-    column: Text
-    estimate: Number
-    low: Number | None
-    high: Number | None
 
 
 class _Parity(_Read):
     suite: Text
-    outcome: Text
+    outcome: KnownOutcome
     against: Against
     p: Share
+    alpha: Share
     named: list[_Named]
     reach: dict[Text, Number | None]
     sources: int
     control_prompts: int
     unjudged: Text
     identities: list[_Identity]
+
+    @property
+    def beside(self) -> str:
+        """What identities are compared with."""
+        return "control prompts" if self.control_prompts else "the other identities"
 
 
 class _Selected(_Read):
@@ -134,6 +145,7 @@ class _Selected(_Read):
     ratio: Number | None
     ratio_interval: tuple[Number, Number] | None
     highest: Text
+    control: Share | None
 
 
 class _Measured(_Read):
@@ -153,8 +165,8 @@ class _Labelled(_Read):
 class _Evidence(_Read):
     planned: int
     decided: int
+    undecided: dict[Text, int]
     problems: list[Text]
-    missing: list[Text]
     rejected: list[dict[Text, Any]]
 
 
@@ -171,6 +183,8 @@ class _Run(_Read):
     fairgate: Text
     policy: Text
     outcome: Literal["pass", "fail", "inconclusive"]
+    confidence: Share
+    regression_level: Share
     day: dt.date
     measurements: list[_Measured]
     rules: list[_Rule]
@@ -179,8 +193,16 @@ class _Run(_Read):
     labels: dict[Text, _Labelled] = {}
     evidence: _Evidence
     baseline: Text | None
+    accepted: dict[Text, Text | None] | None
+    answers: dict[Literal["asked", "stored"], int] | None = None
+    fingerprint: dict[Text, dict[Text, Text]]
     notices: list[Text]
     provenance: _Provenance
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the answers were read from a table, so that there is no policy file."""
+        return TABLE in self.provenance.under_test
 
 
 class Part(BaseModel):
@@ -197,17 +219,47 @@ class Commit(Part):
     author: str = Field(description="Name of its author; empty: git does not know it.")
 
 
-class LimitSet(Part):
-    """When a limit was written into the policy."""
+class Written(Part):
+    """When an entry of the policy was written."""
 
     when: Literal["before", "with", "unknown"] = Field(
-        description="`before`: in an earlier commit than the one tested; `with`: in that one; "
-        "`unknown`: the policy that judged is not in version control as it was, or history lacks."
+        description="`before`: in an earlier commit than the one tested; `with`: in that one."
     )
     commit: Commit | None = Field(description="The newest commit that changed a line of its entry.")
-    is_standard: bool = Field(
-        description="Whether the policy names no number, so that FairGate's own limit holds."
-    )
+    why: str = Field(description="Why it is not known; empty where it is.")
+
+
+class Waived(Part):
+    """What keeps a failure from stopping a build."""
+
+    owner: str
+    reason: str
+    up_to: float = Field(description="Largest difference that it covers, in the claim's unit.")
+    expires: str
+    written: Written
+
+
+Unit = Literal["points", "score", "value"]
+
+
+class Difference(Part):
+    """Somebody beside what they are compared with; of the annex no finding by itself."""
+
+    suite: str
+    who: str
+    outcome: str = Field(description="What a positive difference means.")
+    unit: Unit = Field(description="`points`: numbers here are fractions, 0.01 is a point.")
+    scale: str
+    estimate: float
+    interval: tuple[float, float] | None
+    level: float = Field(description="Of the range, whose ends hold at once for the whole scan.")
+    mean: float | None = Field(description="Their own.")
+    beside: str
+    beside_mean: float | None
+    before: float | None = Field(description="Their own mean in the accepted run.")
+    beside_before: float | None
+    p: float | None
+    phrases: dict[str, float] = Field(description="Phrases that name one identity: differences.")
 
 
 class Claim(Part):
@@ -217,33 +269,31 @@ class Claim(Part):
     rule: str = Field(description="As waivers and `run.json` name it.")
     suite: str
     where: dict[str, str]
+    unit: Unit
+    scale: str
     limits: dict[str, float] = Field(description="`max`, `min`, `max_abs`, `regression`, `budget`.")
-    limit_set: LimitSet
+    is_standard: bool | None = Field(
+        description="Whether the policy names no number, so that FairGate's own limit holds."
+    )
+    standard: float | None = Field(default=None, description="FairGate's own limit, of parity.")
+    limit_set: Written
     outcome: str = Field(description="pass, fail, inconclusive or not-evaluated, by the limit.")
     binding: bool = Field(description="Whether a failure stops a build.")
-    sources: int | None
-    cases: int | None = Field(description="Decided pairs or items, where the metric counts them.")
-    control_prompts: int | None
-    who: str = Field(description="Of parity, who is named first; else empty.")
-    estimate: float | None
-    interval: tuple[float, float] | None
-    p: float | None = Field(description='Of "nobody is treated differently", corrected.')
-    reach: dict[str, float] = Field(
-        description="Least difference that is named eight times of ten, by how many it is about."
+    counts: dict[str, int] = Field(description="`sources`, `identities`, …; empty: none.")
+    named: list[Difference] = Field(
+        default=[], description="Of parity, who is named, the clearest first."
     )
+    value: float | None = Field(default=None, description="Of metrics, of the suite or the slice.")
+    interval: tuple[float, float] | None = None
+    base: float | None = Field(default=None, description="Of metrics, in the accepted run.")
+    test: str
+    level: float | None
+    p: float | None = Field(description='Of "nobody is treated differently", corrected.')
+    reach: dict[str, float] = Field(default={}, description="By how many it is about.")
+    missed: str = Field(description="What the reach means beside the limit.")
+    decides: str = Field(description="What made it pass, fail, or neither.")
     reasons: list[str]
-    waived: dict[str, str | float] | None
-
-
-class Estimate(Part):
-    """One identity beside control prompts; a description, no finding by itself."""
-
-    suite: str
-    outcome: str
-    unit: str
-    who: str
-    estimate: float
-    interval: tuple[float, float] | None
+    waived: Waived | None
 
 
 class Selection(Part):
@@ -253,17 +303,31 @@ class Selection(Part):
     who: str
     cut_off: float
     sources: int
+    selected: float = Field(description="Of `sources`; of several phrases their mean.")
     rate: float
     interval: tuple[float, float] | None
     ratio: float | None = Field(description="To the highest rate of its category.")
     ratio_interval: tuple[float, float] | None
-    highest: str = Field(description="Whose rate is the highest of the category.")
+    below_four_fifths: bool = Field(description="A mark, no verdict.")
+    highest: list[str] = Field(description="Whose rates are the highest of the category.")
+    control: float | None = Field(description="Rate of the control prompts.")
+    level: float = Field(description="Of each range by itself.")
+
+
+class Texts(Part):
+    """Where a suite's texts come from."""
+
+    name: str = Field(description="As the policy names it.")
+    sources: int | None
+    sha256: str = Field(description="Of the file in the commit tested; empty: it has none.")
 
 
 class TestedRun(Part):
     """One finished run of one policy."""
 
     policy: str
+    asks: str = Field(description="The policy's description, in its own words.")
+    is_table: bool = Field(description="Whether answers were read from a table.")
     policy_path: str
     policy_sha256: str
     policy_in_commit: bool | None = Field(
@@ -271,26 +335,31 @@ class TestedRun(Part):
     )
     day: str
     outcome: str = Field(description="pass, fail or inconclusive, by the policy's limits.")
+    confidence: float = Field(description="Level of ranges that no scan gives.")
     fairgate: str
     commit: Commit | None
     under_test: dict[str, str] = Field(description="Parts of the system, each with fingerprint.")
     environment: dict[str, str]
-    baseline: str | None
+    baseline: dict[str, str] = Field(
+        description="`path`, `date`, `fairgate`, `commit`, `sha256` of the accepted run; or none."
+    )
     files: dict[str, str] = Field(description="SHA-256 of the run's files.")
-    verified: list[str] = Field(description="What was verified, and against what; nothing else.")
+    verified: str = Field(description="What the policy was compared with.")
     tested: dict[str, list[str]] = Field(description="Identities, by category.")
     not_tested: list[str] = Field(description="Shipped sets of identities that were not asked.")
-    sources: dict[str, str] = Field(
-        description="Where each suite's texts come from, as the policy names it; empty: not known."
-    )
+    texts: dict[str, Texts] = Field(description="By suite.")
     planned: int
     decided: int
-    rejected: int
-    missing: int
+    undecided: dict[str, int] = Field(
+        description="Reason to cases: with `decided` they add up to `planned`."
+    )
+    rejected: dict[str, int] = Field(description="Reason to cases that were not asked.")
+    answers: str = Field(description="How many answers were asked for, and why so many.")
     claims: list[Claim]
-    identities: list[Estimate]
+    identities: list[Difference]
     selection: list[Selection]
     unseen: list[str] = Field(description="What this run could not judge, and why.")
+    notices: list[str] = Field(description="What the run itself remarks.")
     repeat: list[str] = Field(description="Commands that repeat the run.")
 
 
@@ -301,8 +370,13 @@ class Record(Part):
     date: str = Field(description="Day of the newest run.")
     tested_by: str = Field(description="Who ran the tests; empty: to be filled in by hand.")
     runs: list[TestedRun]
+    terms: dict[str, str] = Field(description="Words, as they are meant here.")
+    counted: dict[str, str] = Field(description="Of differences, what each outcome counts.")
     unseen: list[str] = Field(description="What no reading here sees.")
-    since: str = Field(description="Date of the record that changes are told from, or empty.")
+    verified: list[str] = Field(description="What was verified of every run; nothing else.")
+    since: dict[str, str] = Field(
+        description="`date`, and `sha256` of the JSON, of the record that changes are told from."
+    )
     changes: list[str]
 
 
@@ -333,14 +407,18 @@ def record(runs: tuple[Path, ...], out: tuple[Path, ...], **options: Any) -> int
         raise UsageError(f"--policy is given {len(policies)} times for {len(runs)} runs")
     given = policies or (None,) * len(runs)
     tested = [_tested(run, policy) for run, policy in zip(runs, given, strict=True)]
-    earlier = _earlier(options["since"]) if options["since"] else None
+    since = options["since"]
+    earlier = _earlier(since) if since else None
     whole = Record(
-        date=max(run.day for run in tested),
+        date=max(run.day for run, _ in tested),
         tested_by=_short(options["by"]),
-        runs=tested,
-        unseen=[*_UNSEEN],
-        since=earlier.date if earlier else "",
-        changes=[*_changes(earlier, tested)] if earlier else [],
+        runs=[run for run, _ in tested],
+        terms=dict(words.TERMS),
+        counted=_counted(run for run, _ in tested),
+        unseen=words.UNSEEN,
+        verified=[*words.VERIFIED],
+        since={"date": earlier.date, "sha256": file_sha256(str(since))} if earlier else {},
+        changes=[_short(text) for text in _changes(earlier, tested)] if earlier else [],
     )
     for path in out:
         text = _json(whole) if path.suffix == ".json" else render_record(whole)
@@ -348,6 +426,17 @@ def record(runs: tuple[Path, ...], out: tuple[Path, ...], **options: Any) -> int
         write_text(path, text)
         click.echo(f"{harmless(str(path))}: {len(tested)} run{'s' * (len(tested) > 1)}")
     return ExitCode.PASS
+
+
+def _counted(runs: Iterable[TestedRun]) -> dict[str, str]:
+    """Return what each outcome counts that the runs have differences in."""
+    shown = {each.outcome for run in runs for each in run.identities}
+    return {
+        event: words.COUNTED.get(column.column, ("", f"the answers {column.event}"))[1]
+        for outcome in OUTCOMES
+        for column in outcome.columns
+        if (event := f"{outcome.noun} {column.event}") in shown
+    }
 
 
 def _json(whole: Record) -> str:
@@ -370,7 +459,7 @@ def _first(error: ValidationError) -> str:
     return harmless(f"{'.'.join(map(str, details['loc']))}: {details['msg']}"[:200])
 
 
-def _tested(folder: Path, policy: Path | None) -> TestedRun:
+def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
     """Read a run's record and git's history. Raises DataError where its files were edited."""
     check_run(folder)
     raw = read_json_object(folder / RECORD)
@@ -380,72 +469,129 @@ def _tested(folder: Path, policy: Path | None) -> TestedRun:
         run = _Run.model_validate(raw)
     except ValidationError as error:
         raise DataError(f"{folder / RECORD}: {_first(error)}; run again") from error
-    history = _History.of(run.provenance, policy or _own_policy(folder))
+    history = _History.of(run, policy or _own_policy(folder))
     shas = read_json_object(folder / PARTS)["parts"]
     tested = _who(run)
     known = {name: load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)}
     categories = [name for name, group in known.items() if not group.control and name not in tested]
-    name = shlex.quote(_short(run.provenance.policy_path))
-    return TestedRun(
+    evidence, data = run.evidence, history.data
+    tested_run = TestedRun(
         policy=_short(run.policy),
+        asks=_short(str(data.get("description", ""))),
+        is_table=run.is_table,
         policy_path=_short(run.provenance.policy_path),
         policy_sha256=run.provenance.policy_sha256,
         policy_in_commit=history.is_of_commit,
         day=run.day.isoformat(),
         outcome=run.outcome,
+        confidence=run.confidence,
         fairgate=_short(run.fairgate),
         commit=history.commit(run.provenance.commit),
         under_test=_shortened(run.provenance.under_test),
         environment=_shortened(run.provenance.environment),
-        baseline=run.baseline and _short(run.baseline),
-        files={name: shas[name] for name in (RECORD, EXECUTIONS)},
-        verified=[*_verified(run, history)],
+        baseline=_shortened(
+            {"path": run.baseline, **{name: fact or "" for name, fact in run.accepted.items()}}
+            if run.baseline and run.accepted
+            else {}
+        ),
+        files={name: shas[name] for name in (RECORD, EXECUTIONS)}
+        | {PARTS: file_sha256(str(folder / PARTS))},
+        verified=_verified(run, history),
         tested=tested,
         not_tested=categories,
-        sources=history.sources()
-        if run.provenance.policy_sha256
-        else {_short(run.policy): _short(run.provenance.policy_path)},
-        planned=run.evidence.planned,
-        decided=run.evidence.decided,
-        rejected=len(run.evidence.rejected),
-        missing=len(run.evidence.missing),
+        texts=_texts(run, history),
+        planned=evidence.planned,
+        decided=evidence.decided,
+        undecided={
+            _short(_REASONS.get(name, name)): number for name, number in evidence.undecided.items()
+        },
+        rejected=dict(Counter(_short(str(each.get("reason", ""))) for each in evidence.rejected)),
+        answers=_answers(run),
         claims=[*_claims(run, history)],
-        identities=[*_identities(run)],
-        selection=[
-            Selection(
-                **each.model_dump()
-                | {name: _short(getattr(each, name)) for name in ("suite", "who", "highest")}
-            )
-            for each in run.selection
+        identities=[
+            _difference(run, scan, each)
+            for scan in run.parity
+            for each in scan.identities
+            if scan.against is Against.CONTROL
         ],
+        selection=[*_selections(run)],
         unseen=[_short(text) for text in _unseen(run)],
-        repeat=[
-            f"git checkout {run.provenance.commit or 'COMMIT'}",
-            f"{_INSTALLED} # your fork or copy, at version {_short(run.fairgate)}",
-            f"fairgate {'table' if TABLE in run.provenance.under_test else 'run'} {name} --out RUN",
-        ],
+        notices=[_short(text) for text in run.notices],
+        repeat=[*_repeat(run)],
     )
+    return tested_run, history
 
 
-def _verified(run: _Run, history: _History) -> Iterator[str]:
-    """Yield what was compared with what; all else is the run's own word."""
-    yield (
-        f"{RECORD} and {EXECUTIONS} have the checksums that {PARTS} beside them names. Whoever "
-        "edits a file can edit that one too: this shows damage, and proves no origin. Compare the "
-        "checksums with those that the job of the run printed or kept."
-    )
+_REASONS = {str(reason): text for reason, text in REASON_WORDS.items()}
+
+
+def _texts(run: _Run, history: _History) -> dict[str, Texts]:
+    """Return by suite where its texts come from, and how many sources a scan had of them."""
+    named = history.sources()
+    sources: dict[str, int] = {}
+    for scan in run.parity:
+        sources[scan.suite] = max(scan.sources, sources.get(scan.suite, 0))
+    suites = dict.fromkeys([*run.fingerprint, *named])
+    path = run.provenance.policy_path if run.is_table else ""
+    return {
+        _short(suite): Texts(
+            name=_short(named.get(suite, path)),
+            sources=sources.get(suite) or None,
+            sha256=history.sha256(named.get(suite, "")),
+        )
+        for suite in suites
+    }
+
+
+def _answers(run: _Run) -> str:
+    """Say how many answers there are, and why more than cases."""
+    if run.is_table:
+        return "none asked for: they were read from the table; it does not say when they were given"
+    if run.answers is None:
+        return (
+            "not known: of a model that FairGate runs itself a run does not tell which answers it "
+            "asked for and which are from the store"
+        )
+    asked, stored = run.answers["asked"], run.answers["stored"]
+    more = asked + stored - run.evidence.planned
+    sources = sum({scan.suite: scan.sources for scan in run.parity}.values())
+    told = f"{asked:,} asked for in this run, {stored:,} from the store"
+    if more and more == sources:
+        told += f"; {more:,} more than cases: each source as it stands, too"
+    elif more > 0:
+        told += f"; {more:,} more than cases: sources as they stand, repeats or turns, too"
+    elif more < 0:
+        told += f"; {-more:,} fewer than cases: equal texts are asked once"
+    return told
+
+
+def _repeat(run: _Run) -> Iterator[str]:
+    """Yield the commands that repeat the run, with nothing in them that is not known."""
+    name = shlex.quote(_short(run.provenance.policy_path))
+    if run.provenance.commit:
+        yield f"git checkout {run.provenance.commit}"
+    if not run.is_table:
+        yield f"fairgate run {name} --out repeated"
+        return
+    asked = {rule.bounds["max"] for rule in run.rules if rule.gate and "max" in rule.bounds}
+    limits = [f"--limit {limit:g}" for limit in sorted(asked)]
+    cut_offs = {f"--selected-from {each.cut_off:g}": None for each in run.selection}
+    columns = {each.column for scan in run.parity for each in scan.identities}
+    better = ["--better lower"] * (SCORES[1] in columns)
+    yield " ".join(["fairgate table", name, *limits, *better, *cut_offs, "--out repeated"])
+
+
+def _verified(run: _Run, history: _History) -> str:
+    """Say what the policy was compared with; all else is the run's own word."""
     commit = run.provenance.commit or ""
     if not commit:
-        yield "No commit is named, so that nothing was compared with version control."
-    elif history.is_of_commit is None:
-        yield f"Commit {commit[:12]} is not in this checkout, so that nothing was compared with it."
-    else:
-        has = "has" if history.is_of_commit else "does not have"
-        yield f"The policy {has} the content that commit {commit[:12]} of this checkout gives it."
-    yield (
-        "That this commit ran, its answers, figures and outcomes are the run's own word: nothing "
-        "was asked or computed again."
-    )
+        return "No commit is named, so that nothing was compared with version control."
+    if history.is_of_commit is None:
+        return (
+            f"Commit {commit[:12]} is not in this checkout, so that nothing was compared with it."
+        )
+    has = "has" if history.is_of_commit else "does not have"
+    return f"The policy {has} the content that commit {commit[:12]} of this checkout gives it."
 
 
 def _own_policy(folder: Path) -> Path | None:
@@ -487,39 +633,64 @@ class _History:
     """What git says of the policy that judged, at the commit that was tested."""
 
     tested: str
+    why: str = ""
+    """Why nothing is known of it; empty where something is."""
     repository: Repository | None = None
+    inside: str = ""
+    """The policy's path in the repository."""
     is_of_commit: bool | None = None
     document: YamlDocument | None = None
     lines: Mapping[int, str] = field(default_factory=dict)
     """Number of a line, from 1, to the commit that changed it last; "" where history lacks."""
 
     @classmethod
-    def of(cls, provenance: _Provenance, policy: Path | None) -> _History:
+    def of(cls, run: _Run, policy: Path | None) -> _History:
         """Ask the checkout that the policy lies in; nothing is known where there is none."""
-        commit = provenance.commit or ""
+        commit = run.provenance.commit or ""
+        if run.is_table:
+            why = "the limits of a table are options of its command, which no commit holds"
+            return cls(tested=commit, why=why)
+        if not commit:
+            return cls(tested=commit, why="the run names no commit")
         repository = repository_of(policy.resolve().parent) if policy else None
-        if repository is None or policy is None or not commit:
-            return cls(tested=commit)
+        if repository is None or policy is None:
+            return cls(tested=commit, why="the policy is in no checkout here")
         inside = policy.resolve().relative_to(repository.top).as_posix()
-        raw = repository.ask("cat-file", "blob", f"{commit}:{inside}")
-        if raw is None:
-            is_known = repository.ask("cat-file", "-e", commit) is not None
-            return cls(
-                tested=commit, repository=repository, is_of_commit=False if is_known else None
-            )
+        known = cls(tested=commit, repository=repository, inside=inside)
+        if repository.ask("cat-file", "-e", commit) is None:
+            return replace(known, why="this checkout does not have the commit tested")
+        document = known.policy_at(commit, run.provenance.policy_sha256)
+        if document is None:
+            why = "the policy that judged is not the file of the commit tested"
+            return replace(known, is_of_commit=False, why=why)
+        lines = _blamed(repository, commit, inside)
+        return replace(known, is_of_commit=True, document=document, lines=lines)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The policy as the commit has it; empty where that is not known."""
+        data = self.document.data if self.document else None
+        return data if isinstance(data, dict) else {}
+
+    def policy_at(self, commit: str, sha256: str) -> YamlDocument | None:
+        """Return the policy that a commit has; None where its text has another checksum."""
+        raw = self._blob(commit, self.inside)
         try:
-            text = decode_yaml(raw, inside)
+            text = "" if raw is None else decode_yaml(raw, self.inside)
         except FairGateError:
-            text = ""
-        if hashlib.sha256(text.encode()).hexdigest() != provenance.policy_sha256:
-            return cls(tested=commit, repository=repository, is_of_commit=False)
-        return cls(
-            tested=commit,
-            repository=repository,
-            is_of_commit=True,
-            document=load_yaml(text, inside),
-            lines=_blamed(repository, commit, inside),
-        )
+            return None
+        is_it = hashlib.sha256(text.encode()).hexdigest() == sha256
+        return load_yaml(text, self.inside) if text and is_it else None
+
+    def sha256(self, path: str) -> str:
+        """Return the checksum of a file in the commit tested; empty where it has none."""
+        raw = self._blob(self.tested, path) if path else None
+        return "" if raw is None else hashlib.sha256(raw).hexdigest()
+
+    def _blob(self, commit: str, path: str) -> bytes | None:
+        if self.repository is None or not FULL_COMMIT.fullmatch(commit):
+            return None
+        return self.repository.ask("cat-file", "blob", f"{commit}:{path}")
 
     def commit(self, name: str | None) -> Commit | None:
         """Return a commit with its date and author, as far as git has it."""
@@ -535,36 +706,47 @@ class _History:
 
     def sources(self) -> dict[str, str]:
         """Return the sources of texts that the policy names, by suite."""
-        data = self.document.data if self.document else None
-        suites = data.get("suites") if isinstance(data, dict) else None
+        suites = self.data.get("suites")
         listed = [each for each in suites if isinstance(each, dict)] if suites else []
         return {
-            _short(str(each.get("id"))): _short(str(each.get("sources", each.get("items", ""))))
-            for each in listed
+            str(each.get("id")): str(each.get("sources", each.get("items", ""))) for each in listed
         }
 
-    def limit(self, gate: int, bounds: Mapping[str, float]) -> LimitSet:
-        """Say when the entry of `gates` was last changed."""
-        document = self.document
-        if document is None:
-            return LimitSet(when="unknown", commit=None, is_standard=False)
-        data = document.data if isinstance(document.data, dict) else {}
-        gates = data.get("gates")
-        entry = gates[gate] if isinstance(gates, list) and gate < len(gates) else None
-        is_standard = not (isinstance(entry, dict) and entry.keys() & bounds.keys())
-        # Without `gates` the limits are those of the policy as a whole.
-        within: tuple[str | int, ...] = () if entry is None else ("gates", gate)
-        marks = {
-            mark[0] for place, mark in document.marks.items() if place[: len(within)] == within
+    def limit(self, rule: _Rule) -> tuple[Mapping[str, Any] | None, Written]:
+        """Return the entry of `gates` that a rule is of, and when it was last changed."""
+        if self.document is None:
+            return None, self.written(())
+        gates = self.data.get("gates")
+        entry = gates[rule.gate] if isinstance(gates, list) and rule.gate < len(gates) else None
+        if not isinstance(entry, dict):
+            # Without `gates` the limits are those of the policy as a whole.
+            return {}, self.written(())
+        return entry, self.written(("gates", rule.gate))
+
+    def waiver(self, rule: _Rule, waived: _Waived) -> Written:
+        """Say when a waiver was last changed."""
+        keys = {"rule": rule.metric, "owner": waived.owner, "up_to": waived.up_to}
+        for place, entry in enumerate(self.data.get("waivers") or ()):
+            if isinstance(entry, dict) and keys.items() <= entry.items():
+                return self.written(("waivers", place))
+        return Written(when="unknown", commit=None, why=self.why or "the policy has no such entry")
+
+    def written(self, within: YamlPath) -> Written:
+        """Say when a part of the policy was last changed."""
+        marks = self.document.marks if self.document else {}
+        changed = {
+            self.lines.get(mark[0], "")
+            for place, mark in marks.items()
+            if place[: len(within)] == within
         }
-        changed = {self.lines.get(line, "") for line in marks}
         if not changed or "" in changed:
-            return LimitSet(when="unknown", commit=None, is_standard=is_standard)
+            why = self.why or "the history of this checkout is not complete"
+            return Written(when="unknown", commit=None, why=why)
+        if self.tested in changed:
+            return Written(when="with", commit=self.commit(self.tested), why="")
         commits = [self.commit(name) for name in sorted(changed)]
         newest = max((each for each in commits if each), key=lambda each: (each.date, each.id))
-        if self.tested in changed:
-            return LimitSet(when="with", commit=self.commit(self.tested), is_standard=is_standard)
-        return LimitSet(when="before", commit=newest, is_standard=is_standard)
+        return Written(when="before", commit=newest, why="")
 
 
 def _blamed(repository: Repository, commit: str, inside: str) -> dict[int, str]:
@@ -585,88 +767,237 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
     """Yield what each rule asked and what came of it, in the order of the run."""
     scans: defaultdict[tuple[str, str], list[_Parity]] = defaultdict(list)
     for scan in run.parity:
-        since = "" if scan.against is Against.CONTROL else f"/{scan.against}"
-        scans[scan.suite, f"{PARITY}{scan.outcome}{since}"].append(scan)
+        scans[scan.suite, rule_name(scan.outcome, scan.against)].append(scan)
     counted = {
         (each.metric, each.suite, tuple(sorted(each.where.items()))): each
         for each in run.measurements
     }
     for rule in run.rules:
         own = scans[rule.suite, rule.metric]
-        scan_of = own.pop(0) if own else None
-        first = scan_of.named[0] if scan_of and scan_of.named else None
-        measured = counted.get((rule.metric, rule.suite, tuple(sorted(rule.where.items()))))
-        ends = (first.low, first.high) if first else rule.interval
+        entry, written = history.limit(rule)
+        if own:
+            claim = _parity_claim(run, rule, own.pop(0))
+        else:
+            where = tuple(sorted(rule.where.items()))
+            claim = _metric_claim(run, rule, counted.get((rule.metric, rule.suite, where)))
+        limits = {**claim.pop("limits", {}), **rule.bounds}
+        waived = rule.waived
         yield Claim(
-            question=_question(rule, scan_of),
             rule=_short(rule.metric),
             suite=_short(rule.suite),
             where=_shortened(rule.where),
-            limits={_short(name): value for name, value in rule.bounds.items()},
-            limit_set=history.limit(rule.gate, rule.bounds),
+            limits={_short(name): value for name, value in limits.items()},
+            is_standard=None if entry is None else not entry.keys() & limits.keys(),
+            limit_set=written,
             outcome=rule.outcome,
             binding=not (rule.advisory or rule.reported),
-            sources=scan_of.sources or None if scan_of else None,
-            cases=measured.decided if measured else None,
-            control_prompts=scan_of.control_prompts or None if scan_of else None,
-            who=_person(first) if first else "",
-            estimate=first.estimate if first else rule.value,
-            interval=_ends(ends),
-            p=scan_of.p if scan_of and rule.outcome != "not-evaluated" else None,
-            reach={
-                _short(level): least
-                for level, least in (scan_of.reach if scan_of else {}).items()
-                if least is not None
-            },
             reasons=[_short(reason) for reason in rule.reasons],
-            waived=_waived(rule.waived),
-        )  # fmt: skip
+            waived=None
+            if waived is None
+            else Waived(
+                owner=_short(waived.owner),
+                reason=_short(waived.reason),
+                up_to=waived.up_to,
+                expires=_short(waived.expires),
+                written=history.waiver(rule, waived),
+            ),
+            **claim,
+        )
 
 
-def _waived(waiver: _Waived | None) -> dict[str, str | float] | None:
-    if waiver is None:
-        return None
-    words = {name: _short(getattr(waiver, name)) for name in ("owner", "reason", "expires")}
-    return {**words, "up_to": waiver.up_to}
+def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
+    """Return what a question about an outcome adds to its claim."""
+    outcome = RULES[rule.metric][0]
+    unit, scale = _unit(run, scan, outcome.columns[0].column)
+    limit = next(iter(rule.bounds.values()), None)
+    is_judged = rule.outcome != "not-evaluated"
+    people = {each.who for each in scan.identities}
+    counts = {
+        "sources": scan.sources,
+        "identities": len(people),
+        "control prompts": scan.control_prompts,
+    }
+    reach = {level: least for level, least in scan.reach.items() if least is not None}
+    is_now = scan.against in (Against.CONTROL, Against.REFERENCE)
+    return {
+        "question": f"{_short(scan.outcome)}: {words.QUESTIONS[scan.against]}",
+        "unit": unit,
+        "scale": scale,
+        "standard": outcome.max if is_now else outcome.regression,
+        "counts": counts if scan.sources else {},
+        "named": [_difference(run, scan, each) for each in scan.named],
+        "test": words.TESTS[scan.against],
+        "level": scan.alpha,
+        "p": scan.p if is_judged else None,
+        "reach": {_short(level): least for level, least in reach.items()},
+        "missed": _missed(rule, scan, reach, limit),
+        "decides": _decides(rule, scan, unit, limit),
+    }
 
 
-def _ends(ends: tuple[float | None, float | None] | None) -> tuple[float, float] | None:
-    return None if ends is None or ends[0] is None or ends[1] is None else (ends[0], ends[1])
+def _metric_claim(run: _Run, rule: _Rule, measured: _Measured | None) -> dict[str, Any]:
+    """Return what a rule about a metric adds to its claim."""
+    metric = BY_ID.get(rule.metric)
+    since = {"regression": rule.change, "budget": rule.since_anchor}
+    changes = {name: change for name, change in since.items() if change is not None}
+    first = next(iter(changes.values()), None)
+    is_rate = metric is not None and metric.is_rate
+    counts = {"cases": measured.decided, "not decided": measured.inconclusive} if measured else {}
+    scale = "not known: FairGate has no such metric"
+    if metric is not None:
+        ends = [
+            _size(end, "points" if is_rate else "value") for end in (metric.least, metric.greatest)
+        ]
+        scale = f"{'points: hundredths' if is_rate else 'its own unit'}, {' to '.join(ends)}"
+        scale += f"; {metric.better} is better"
+    return {
+        "question": f"{_short(metric.title if metric else rule.metric)}: is it within the limit?",
+        "unit": "points" if is_rate else "value",
+        "scale": scale,
+        "limits": {name: change.margin for name, change in changes.items()},
+        "counts": counts,
+        "value": rule.value,
+        "interval": rule.interval,
+        "base": first.base if first else None,
+        "test": f"{_short(first.method)}, against the accepted run" if first else words.NO_TEST,
+        "level": run.regression_level if first else None,
+        "p": first.p_corrected if first else None,
+        "missed": "not known: a metric has no scan",
+        "decides": "; ".join(map(_short, rule.reasons)),
+    }
 
 
-def _person(node: _Named) -> str:
-    return _short(node.who[0] if node.level == "identity" and node.who else node.level) + (
-        f" ({_short(', '.join(node.who))})" if node.level == "category" else ""
+def _unit(run: _Run, scan: _Parity, column: str) -> tuple[Unit, str]:
+    """Return the unit of a column's figures, and in words what it is and its scale."""
+    if scan.outcome == SCORE:
+        oracle = run.fingerprint.get(scan.suite, {}).get("oracle", "")
+        ends = re.search(r"score \d+ ([-+.\d]+) to ([-+.\d]+)", oracle)
+        scale = f"{ends[1]} to {ends[2]}" if ends else "not known: no policy or table states one"
+        return "score", f"score, as the answers give it; scale {scale}"
+    noun = words.COUNTED.get(column, ("answers", ""))[0]
+    return "points", f"points: hundredths of {noun}, -100 to 100"
+
+
+def _missed(rule: _Rule, scan: _Parity, reach: Mapping[str, float], limit: float | None) -> str:
+    """Say what the reach means beside the limit."""
+    if not reach:
+        if scan.sources and not scan.unjudged and rule.outcome != "not-evaluated":
+            return "not known: within no source is there a difference that could be noise"
+        why = scan.unjudged or "; ".join(rule.reasons)
+        return f"not known: {_short(why)}"
+    wide = [level for level, least in reach.items() if limit is not None and least > limit]
+    if not limit:
+        return "the limit is 0: what is smaller than the reach can pass unseen"
+    if not wide:
+        return "each is below the limit"
+    who = ", ".join(level if level == Level.EVERYBODY else f"one {level}" for level in wide)
+    return f"this run could not have seen a difference of the size of the limit for {who}"
+
+
+def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str:
+    """Say what made a question pass or fail, or neither."""
+    if rule.outcome in ("not-evaluated", "inconclusive") or limit is None:
+        return "; ".join(map(_short, rule.reasons))
+    key = next(iter(rule.bounds))
+
+    def is_beyond(estimate: float) -> bool:
+        is_now = scan.against in (Against.CONTROL, Against.REFERENCE)
+        return (abs(estimate) if is_now else estimate) > limit
+
+    told = [
+        f"{_person(node)} {_size(node.estimate, unit)} is "
+        f"{'above' if is_beyond(node.estimate) else 'within'} it"
+        for node in scan.named
+    ]
+    text = f"`{key}` is for who is named by the scan: {', '.join(told) or 'nobody'}"
+    by_itself = {node.who[0] for node in scan.named if node.level == Level.IDENTITY and node.who}
+    unnamed = {
+        each.who: f"{_short(each.who)} {_size(each.estimate, unit)}"
+        for each in sorted(scan.identities, key=lambda each: -abs(each.estimate))
+        if is_beyond(each.estimate) and each.who not in by_itself
+    }
+    if unnamed:
+        listed_first = ", ".join([*unnamed.values()][:_MOST_LISTED])
+        more = f" and {len(unnamed) - _MOST_LISTED} more" * (len(unnamed) > _MOST_LISTED)
+        text += (
+            f". Larger than it, and not named: {listed_first}{more}; beyond who is named, the scan "
+            "does not tell them from chance and wording"
+        )
+    return text
+
+
+def _difference(run: _Run, scan: _Parity, each: _Named | _Identity) -> Difference:
+    """Return somebody beside what they are compared with."""
+    outcome = RULES[rule_name(scan.outcome, scan.against)][0]
+    column = outcome.by_column.get(each.column)
+    unit, scale = _unit(run, scan, each.column)
+    node = each if isinstance(each, _Named) else None
+    event = f"{outcome.noun} {column.event}" if column else _short(each.column)
+    if scan.against is not Against.CONTROL:
+        event += f", beside the {scan.against}"
+
+    def mean(value: float | None) -> float | None:
+        return None if value is None or column is None else _as_counted(value, column)
+
+    return Difference(
+        suite=_short(scan.suite),
+        who=_person(each),
+        outcome=event,
+        unit=unit,
+        scale=scale,
+        estimate=each.estimate,
+        interval=_ends((each.low, each.high)),
+        level=round(1 - scan.alpha, 6),
+        mean=mean(each.rate),
+        beside=scan.beside,
+        beside_mean=mean(each.control),
+        before=mean(node.before) if node else None,
+        beside_before=mean(node.control_before) if node else None,
+        p=node.p if node else None,
+        phrases={_short(phrase): size for phrase, size in node.by_phrase.items()} if node else {},
     )
 
 
-def _question(rule: _Rule, scan: _Parity | None) -> str:
-    if scan is not None:
-        return f"{_short(scan.outcome)}: {_QUESTIONS[scan.against]}"
-    return f"{_short(rule.metric)}: is its value within the limit?"
+def _as_counted(value: float, column: OutcomeColumn) -> float:
+    """Return a mean in the column's own sense: a score as it was given, documents as lost."""
+    return round(1 + value, 6) if column.column == OVERLAP else column.shown(value)
 
 
-def _identities(run: _Run) -> Iterator[Estimate]:
-    """Yield every identity's difference from control prompts, now."""
-    columns = {
-        column.column: (f"{outcome.noun} {column.event}", column.unit)
-        for outcome in OUTCOMES
-        for column in outcome.columns
-    }
-    for scan in run.parity:
-        if scan.against is not Against.CONTROL:
-            continue
-        for each in scan.identities:
-            named = f"{_short(scan.outcome)}, {_short(each.column)}"
-            outcome, unit = columns.get(each.column, (named, "share"))
-            yield Estimate(
-                suite=_short(scan.suite),
-                outcome=outcome,
-                unit=unit,
-                who=_short(each.who),
-                estimate=each.estimate,
-                interval=_ends((each.low, each.high)),
-            )
+def _person(node: _Named | _Identity) -> str:
+    if isinstance(node, _Identity):
+        return _short(node.who)
+    if node.level is Level.IDENTITY and node.who:
+        return _short(node.who[0])
+    return str(node.level) + f" ({_short(', '.join(node.who))})" * (node.level is Level.CATEGORY)
+
+
+def _selections(run: _Run) -> Iterator[Selection]:
+    """Yield how often each identity is selected, beside the highest of its category."""
+    rates: defaultdict[tuple[str, str], list[_Selected]] = defaultdict(list)
+    for each in run.selection:
+        rates[each.suite, each.who.partition("/")[0]].append(each)
+    for each in run.selection:
+        peers = rates[each.suite, each.who.partition("/")[0]]
+        most = max(peer.rate for peer in peers)
+        yield Selection(
+            suite=_short(each.suite),
+            who=_short(each.who),
+            cut_off=each.cut_off,
+            sources=each.sources,
+            selected=round(each.rate * each.sources, 2),
+            rate=each.rate,
+            interval=each.interval,
+            ratio=each.ratio,
+            ratio_interval=each.ratio_interval,
+            below_four_fifths=each.ratio is not None and each.ratio < FOUR_FIFTHS,
+            highest=[_short(peer.who) for peer in peers if peer.rate == most],
+            control=each.control,
+            level=run.confidence,
+        )
+
+
+def _ends(ends: tuple[float | None, float | None]) -> tuple[float, float] | None:
+    return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
 
 
 def _unseen(run: _Run) -> Iterator[str]:
@@ -676,7 +1007,7 @@ def _unseen(run: _Run) -> Iterator[str]:
         if scan.unjudged:
             yield f"{scan.suite}, {scan.outcome}: {scan.unjudged}"
     if undecided := run.evidence.planned - run.evidence.decided:
-        yield f"{undecided:,} of {run.evidence.planned:,} cases were not decided."
+        yield f"{undecided:,} of {run.evidence.planned:,} cases were not decided: see section 2."
     if run.baseline is None:
         yield "No baseline was compared with: whether anybody is treated worse than before is open."
     for suite, precision in run.labels.items():
@@ -687,29 +1018,36 @@ def _unseen(run: _Run) -> Iterator[str]:
             "wrong."
         )
     if not run.labels:
-        yield "Nobody has labelled cases: how many reported differences are read wrong is open."
-    yield from run.notices
+        yield (
+            "Nobody has looked at cases and said whether their answers were read right: how many "
+            "reported differences are read wrong is open."
+        )
 
 
-def _changes(earlier: Record, runs: Sequence[TestedRun]) -> Iterator[str]:
+def _changes(earlier: Record, runs: Sequence[tuple[TestedRun, _History]]) -> Iterator[str]:
     """Yield what differs from an earlier record, run by run (by policy and path)."""
-
-    def by_name(tested: Sequence[TestedRun]) -> dict[str, TestedRun]:
-        return {f"{run.policy} ({run.policy_path})": run for run in tested}
-
-    then, now = by_name(earlier.runs), by_name(runs)
+    then = {f"{run.policy} ({run.policy_path})": run for run in earlier.runs}
+    now = {f"{run.policy} ({run.policy_path})": (run, history) for run, history in runs}
     for name in {**then, **now}:
         if name not in then or name not in now:
             yield f"{name}: {'is new' if name in now else 'is no longer tested'}"
             continue
-        yield from (f"{name}: {what}" for what in _differences(then[name], now[name]))
+        yield from (f"{name}: {what}" for what in _differences(then[name], *now[name]))
 
 
-def _differences(then: TestedRun, now: TestedRun) -> Iterator[str]:
-    for name_of in ("outcome", "fairgate", "policy_sha256"):
+def _differences(then: TestedRun, now: TestedRun, history: _History) -> Iterator[str]:
+    for name_of in ("day", "outcome", "fairgate"):
         before, after = getattr(then, name_of), getattr(now, name_of)
         if before != after:
             yield f"{name_of}: {before} → {after}"
+    commits = [side.commit.id[:12] if side.commit else "not known" for side in (then, now)]
+    if commits[0] != commits[1]:
+        yield f"commit tested: {' → '.join(commits)}"
+    if then.policy_sha256 != now.policy_sha256:
+        old = history.policy_at(then.commit.id if then.commit else "", then.policy_sha256)
+        keys = [*_changed_keys(old.data, history.data)] if old and history.document else None
+        why = "not known which keys: the earlier policy, or this one, is no file of a commit here"
+        yield f"policy, keys that changed: {why if keys is None else '; '.join(keys) or 'none'}"
     for part in {**then.under_test, **now.under_test}:
         before, after = (side.under_test.get(part, "none") for side in (then, now))
         if before != after:
@@ -726,20 +1064,70 @@ def _differences(then: TestedRun, now: TestedRun) -> Iterator[str]:
         for side in (then, now)
     ]
     for name in {**claims[0], **claims[1]}:
-        old, new = (side.get(name) for side in claims)
-        if old is None or new is None:
-            yield f"{name}: {'asked anew' if new else 'no longer asked'}"
+        if name not in claims[0] or name not in claims[1]:
+            yield f"{name}: {'asked anew' if name in claims[1] else 'no longer asked'}"
             continue
-        for name_of in ("limits", "outcome", "estimate"):
-            before, after = getattr(old, name_of), getattr(new, name_of)
+        for what, told in (
+            ("limit", lambda c: _sizes(c.limits, c.unit)),
+            ("outcome", lambda c: c.outcome + ", waived" * (c.waived is not None)),
+            ("named", lambda c: _sizes({d.who: d.estimate for d in c.named}, c.unit)),
+            ("value", lambda c: _size(c.value, c.unit)),
+        ):
+            before, after = (told(side[name]) for side in claims)
             if before != after:
-                yield f"{name}, {name_of}: {_told(before)} → {_told(after)}"
+                yield f"{name}, {what}: {before} → {after}"
 
 
-def _told(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {limit:g}" for name, limit in value.items()) or "none"
-    return "none" if value is None else str(value)
+def _changed_keys(then: object, now: object, key: str = "") -> Iterator[str]:
+    """Yield the keys of a policy that changed, each with both values."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for name in {**then, **now}:
+            yield from _changed_keys(then.get(name), now.get(name), f"{key}.{name}".lstrip("."))
+    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        for place, (before, after) in enumerate(zip(then, now, strict=True)):
+            yield from _changed_keys(before, after, f"{key}[{place}]")
+    elif then != now:
+        yield f"{key} ({_entry(then)} → {_entry(now)})"
+
+
+def _entry(value: object) -> str:
+    if isinstance(value, dict | list):
+        return f"{len(value)} entries"
+    return "none" if value is None else excerpt(str(value), _MOST_OF_VALUE)
+
+
+def _sizes(sizes: Mapping[str, float], unit: Unit) -> str:
+    return ", ".join(f"{name} {_size(size, unit)}" for name, size in sizes.items()) or "none"
+
+
+def _size(value: float | None, unit: Unit, digits: int = 3) -> str:
+    """Return a figure as every part of a record prints it: points to a tenth, else 3 digits.
+
+    Means of scores have one digit more, so that their difference has 3 of its own.
+    """
+    if value is None:
+        return "not known"
+    size = 100 * value if unit == "points" else value
+    is_tenth = unit == "points" and (abs(size) >= _LEAST_TENTH or not size)
+    text = (
+        f"{size:.1f}" if is_tenth else f"{size:.1g}" if unit == "points" else f"{size:.{digits}g}"
+    )
+    return text.removeprefix("-") if not float(text) else text.replace("-", MINUS)
+
+
+def _span(ends: tuple[float, float] | None, unit: Unit, why: str = "not known") -> str:
+    """Return a range, and in words why it has no width."""
+    if ends is None:
+        return why
+    low, high = (_size(end, unit) for end in ends)
+    if low != high:
+        return f"{low} to {high}"
+    same = "narrower than it is rounded"
+    if ends[0] == ends[1]:
+        same = "no width: nothing differed in any of these sources" if not ends[0] else (
+            "no width: all of these sources differ alike"
+        )  # fmt: skip
+    return f"{low} to {high}, {same}"
 
 
 def render_record(whole: Record) -> str:
@@ -751,11 +1139,11 @@ def render_record(whole: Record) -> str:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, "."),
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-        finalize=lambda value: harmless(value) if type(value) is str else value,
+        finalize=lambda value: (
+            harmless(value).replace("`", "'") if type(value) is str else value
+        ),
     )  # fmt: skip
-    environment.filters.update(
-        points=_points, probability=lambda p: "" if p is None else probability(p)
-    )
+    environment.filters.update(size=_size, sizes=_sizes, span=_span, marked=_marked, p=probability)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template("record.html.j2").render(
         record=whole,
@@ -766,6 +1154,10 @@ def render_record(whole: Record) -> str:
     )
 
 
-def _points(value: float | None, times: int = 100) -> str:
-    """Return a fraction in points, a score as it is."""
-    return "–" if value is None or not math.isfinite(value) else f"{times * value:.1f}"
+def _marked(text: str) -> markupsafe.Markup:
+    """Return a text of ours or a run's, escaped, with `names` as code and no backtick left."""
+    from markupsafe import Markup, escape
+
+    parts = str(escape(harmless(text))).split("`")
+    told = "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(parts))
+    return Markup(told)  # noqa: S704 (every part is escaped)
