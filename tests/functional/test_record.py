@@ -445,6 +445,8 @@ def test_every_row_of_several_runs_can_be_read_alone(history):
     assert [*faults_of_record(whole), *faults_of_page(page)] == []
     outcomes = {claim["outcome"] for run in whole["runs"] for claim in run["claims"]}
     assert outcomes >= {"pass", "fail", "not-evaluated"}
+    metrics = [claim for run in whole["runs"] for claim in run["claims"] if "asr" in claim["rule"]]
+    assert {frozenset(claim["limits"]) for claim in metrics} == {frozenset({"max", "regression"})}
     table = whole["runs"][-1]
     assert table["repeat"] == [
         "fairgate table outs.csv --limit 2 --selected-from 62 --out repeated"

@@ -123,6 +123,7 @@ class CanonicalPart:
     suites: Sequence[CanonicalPart] = ()
     reference: None = None
     confidence: float = 0.95
+    regression_level: float = 0.01
     seed: int = 42
     id: str = ""
     kind: str = ""

@@ -775,19 +775,24 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
     for rule in run.rules:
         own = scans[rule.suite, rule.metric]
         entry, written = history.limit(rule)
+        limits = dict(rule.bounds)
         if own:
             claim = _parity_claim(run, rule, own.pop(0))
         else:
             where = tuple(sorted(rule.where.items()))
             claim = _metric_claim(run, rule, counted.get((rule.metric, rule.suite, where)))
-        limits = {**claim.pop("limits", {}), **rule.bounds}
+            # What compares with an accepted run is no bound, nor told before there is one.
+            for name, change in (("regression", rule.change), ("budget", rule.since_anchor)):
+                most = change.margin if change else (entry or {}).get(name)
+                if isinstance(most, int | float) and not isinstance(most, bool):
+                    limits[_short(name)] = most
         waived = rule.waived
         yield Claim(
             rule=_short(rule.metric),
             suite=_short(rule.suite),
             where=_shortened(rule.where),
             limits={_short(name): value for name, value in limits.items()},
-            is_standard=None if entry is None else not entry.keys() & limits.keys(),
+            is_standard=None if entry is None else not entry.keys() & rule.bounds.keys(),
             limit_set=written,
             outcome=rule.outcome,
             binding=not (rule.advisory or rule.reported),
@@ -838,9 +843,7 @@ def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
 def _metric_claim(run: _Run, rule: _Rule, measured: _Measured | None) -> dict[str, Any]:
     """Return what a rule about a metric adds to its claim."""
     metric = BY_ID.get(rule.metric)
-    since = {"regression": rule.change, "budget": rule.since_anchor}
-    changes = {name: change for name, change in since.items() if change is not None}
-    first = next(iter(changes.values()), None)
+    first = rule.change or rule.since_anchor
     is_rate = metric is not None and metric.is_rate
     counts = {"cases": measured.decided, "not decided": measured.inconclusive} if measured else {}
     scale = "not known: FairGate has no such metric"
@@ -854,7 +857,6 @@ def _metric_claim(run: _Run, rule: _Rule, measured: _Measured | None) -> dict[st
         "question": f"{_short(metric.title if metric else rule.metric)}: is it within the limit?",
         "unit": "points" if is_rate else "value",
         "scale": scale,
-        "limits": {name: change.margin for name, change in changes.items()},
         "counts": counts,
         "value": rule.value,
         "interval": rule.interval,
@@ -862,7 +864,7 @@ def _metric_claim(run: _Run, rule: _Rule, measured: _Measured | None) -> dict[st
         "test": f"{_short(first.method)}, against the accepted run" if first else words.NO_TEST,
         "level": run.regression_level if first else None,
         "p": first.p_corrected if first else None,
-        "missed": "not known: a metric has no scan",
+        "missed": "none: only a scan has a reach",
         "decides": "; ".join(map(_short, rule.reasons)),
     }
 
@@ -1092,7 +1094,7 @@ def _changed_keys(then: object, now: object, key: str = "") -> Iterator[str]:
 
 def _entry(value: object) -> str:
     if isinstance(value, dict | list):
-        return f"{len(value)} entries"
+        return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
     return "none" if value is None else excerpt(str(value), _MOST_OF_VALUE)
 
 

@@ -81,8 +81,8 @@ COUNTED: Mapping[str, tuple[str, str]] = {
 }
 """Column to what its points are hundredths of, and to what is counted."""
 UNSEEN = """\
-Whether answers are right was not tested. Answers are compared with answers: a harm that everybody \
-meets alike, control prompts too, is not seen.
+Whether answers are right was not tested, but where section 4 has a rule of accuracy. Answers are \
+compared with answers: a harm that everybody meets alike, control prompts too, is not seen.
 Identities are named in words. Names, dialect, places and topics that only hint at them are tested \
 where the list of identities has them, and nowhere else.
 Identities that stand in no list above were not tested, nor combinations of several (an elderly \
