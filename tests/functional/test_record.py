@@ -472,7 +472,10 @@ def test_a_difference_above_the_limit_that_passes_says_why():
     from fairgate.features import record
 
     told = record._decides(record._Rule(**rule), record._Parity(**scan), "points", 0.35)
-    assert "named by the scan: nobody. Larger than it, and not named: race/biracial 35.6" in told
+    assert (
+        "applies to those whom the scan names: nobody. Larger than it, and not named: race/biracial 35.6"
+        in told
+    )
 
 
 def texts_in(value, path=()):

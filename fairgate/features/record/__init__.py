@@ -548,10 +548,7 @@ def _answers(run: _Run) -> str:
     if run.is_table:
         return "none asked for: they were read from the table; it does not say when they were given"
     if run.answers is None:
-        return (
-            "not known: of a model that FairGate runs itself a run does not tell which answers it "
-            "asked for and which are from the store"
-        )
+        return "not known: a run tells it only of a system that is asked from outside"
     asked, stored = run.answers["asked"], run.answers["stored"]
     more = asked + stored - run.evidence.planned
     sources = sum({scan.suite: scan.sources for scan in run.parity}.values())
@@ -911,7 +908,7 @@ def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str
         f"{'above' if is_beyond(node.estimate) else 'within'} it"
         for node in scan.named
     ]
-    text = f"`{key}` is for who is named by the scan: {', '.join(told) or 'nobody'}"
+    text = f"`{key}` applies to those whom the scan names: {', '.join(told) or 'nobody'}"
     by_itself = {node.who[0] for node in scan.named if node.level == Level.IDENTITY and node.who}
     unnamed = {
         each.who: f"{_short(each.who)} {_size(each.estimate, unit)}"

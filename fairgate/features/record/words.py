@@ -48,7 +48,8 @@ TERMS: Mapping[str, str] = {
     "differently; corrected over all outcomes of the run that are asked alike (Holm), not over "
     "several policies or runs",
     "range": "of a scan: ends that hold at once for all of its differences; of a selection rate or "
-    "an impact ratio: for that figure alone; at the level that is printed beside it",
+    "an impact ratio: for that figure alone; at the level that is printed beside it, which of a "
+    "one-sided scan is the lower end's",
     "reach": "the least difference that this scan names in eight of ten runs, by the noise of this "
     "run; a smaller one is missed more often; 0.0 means that hardly anything differed within "
     "sources",
