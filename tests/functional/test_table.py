@@ -229,12 +229,14 @@ def test_who_is_selected_is_reported_and_decides_nothing(table, tmp_path, capsys
     assert "a score of 65 or better" in (tmp_path / "selected" / "report.md").read_text()
     assert main(["record", "selected", "--out", "record.json", "--out", "record.html"]) == 0
     (run,) = json.loads((tmp_path / "record.json").read_text())["runs"]
-    assert run["selection"][0].items() <= first.items()
+    shared = ("rate", "interval", "ratio", "ratio_interval", "sources", "control")
+    assert [run["selection"][0][name] for name in shared] == [first[name] for name in shared]
+    assert run["selection"][0]["selected"] == sum(own)
     assert run["repeat"][-1].startswith("fairgate table ")
-    assert run["sources"] == {"scores": str(path)}
+    assert run["texts"]["scores"]["name"] == str(path)
     page = (tmp_path / "record.html").read_text()
     assert "judged as it stands" in page
-    assert "<td>with the command</td>" in page
+    assert page.count("come with the command, which no commit holds") == len(run["claims"])
     assert not re.search("Policy file|whether it is the file of that commit|<code></code>", page)
     labels = [{**row, "score": "no" if row["score"] < 60 else "yes"} for row in rows]
     code, said = table(write(tmp_path / "labels.csv", labels), "--selected-from", 65)

@@ -645,7 +645,7 @@ class _History:
         """Ask the checkout that the policy lies in; nothing is known where there is none."""
         commit = run.provenance.commit or ""
         if run.is_table:
-            why = "the limits of a table are options of its command, which no commit holds"
+            why = "a table's limits come with the command, which no commit holds"
             return cls(tested=commit, why=why)
         if not commit:
             return cls(tested=commit, why="the run names no commit")
