@@ -42,7 +42,6 @@ def _address(text: str) -> str:
 Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$"), AfterValidator(_address)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 _BRANCH = re.compile(r"<[a-z-]+>")
-LEAST_KAPPA, LEAST_DECIDED, LEAST_PAIRS = 0.4, 0.8, 20
 
 
 def shape(value: object) -> str:
@@ -384,23 +383,6 @@ class Columns(Strict):
     )
 
 
-class JudgeFloor(Strict):
-    """What a judge's record must reach for its verdicts to count; estimates are compared."""
-
-    f1: Fraction | None = Field(default=None, description="Least F1 of the verdict BIASED.")
-    kappa: Fraction = Field(
-        default=LEAST_KAPPA,
-        description="Least agreement with people beyond chance (Cohen's kappa).",
-    )
-    stability: Fraction | None = Field(
-        default=None, description="Least share of pairs with one verdict over repeats."
-    )
-    decided: Fraction = Field(
-        default=LEAST_DECIDED, description="Least share of the labelled pairs with a verdict."
-    )
-    pairs: int = Field(default=LEAST_PAIRS, ge=2, description="Fewest pairs with a verdict.")
-
-
 class JudgeModel(NamesOutside):
     """The policy's `judge`: language models that vote, and what they were measured to be worth."""
 
@@ -408,9 +390,6 @@ class JudgeModel(NamesOutside):
     record: Annotated[Text | None, Names(Role.JUDGE_RECORD)] = Field(
         default=None,
         description="JSON file that `fairgate judge evaluate` wrote.",
-    )
-    floor: JudgeFloor = Field(
-        default_factory=JudgeFloor, description="What the record must reach for that."
     )
     shows: Literal["pair", "follow-up"] = Field(
         default="pair",

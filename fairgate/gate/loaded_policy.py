@@ -53,7 +53,9 @@ _UNMEASURED = {
     PromptKind.FOLLOW_UP: "was not measured on follow-ups alone (`kind: follow-up`)",
     PromptKind.OWN: "cannot be measured with the instruction of an own relation",
 }
-_FIGURES = ("f1", "kappa", "stability")
+_LEAST_KAPPA, _LEAST_DECIDED, _LEAST_PAIRS = 0.4, 0.8, 20
+"""What a judge's record must reach for its verdicts to count: agreement with people beyond chance,
+share of the labelled pairs with a verdict, pairs with one. Estimates are compared."""
 MOST_CASES = 2_000_000
 """Case limit for untrusted policies (`Runtime.confined`)."""
 
@@ -406,8 +408,6 @@ def shortcomings(
         )
     if record["rule"] != JUDGE_RULE:
         yield f"was measured by the rule {harmless(str(record['rule'])[:40])}, now {JUDGE_RULE}"
-    # Every figure of the record must reach the policy's floor.
-    floor = judge.floor
     figures = record if kind is PromptKind.GENERAL else record.get(kind)
     if not isinstance(figures, dict) or not figures.get("pairs"):
         yield _UNMEASURED[kind]
@@ -416,26 +416,20 @@ def shortcomings(
     if type(pairs) is not int or type(decided) is not int:
         yield f"has no number of pairs under {kind.value!r} in its record"
         return
-    if decided < floor.pairs:
-        yield f"was measured on {decided} pairs with a verdict, below the floor of {floor.pairs}"
-    if not pairs > 0 or decided < floor.decided * pairs:
+    if decided < _LEAST_PAIRS:
+        yield f"was measured on {decided} pairs with a verdict, below the floor of {_LEAST_PAIRS}"
+    if not pairs > 0 or decided < _LEAST_DECIDED * pairs:
         yield (
             f"had a verdict for {decided} of {pairs} pairs, a smaller share than the floor of "
-            f"{floor.decided:g}"
+            f"{_LEAST_DECIDED:g}"
         )
-    for name in _FIGURES:
-        least = getattr(floor, name)
-        figure = figures.get(name)
-        value = figure.get("value") if isinstance(figure, dict) else None
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not math.isfinite(value)
-        ):
-            value = None
-        if least is not None and (value is None or value < least):
-            figure_text = "not measured" if value is None else f"{float(value):g}"
-            yield f"has {name} {figure_text} in its record, below the floor of {least:g}"
+    figure = figures.get("kappa")
+    kappa = figure.get("value") if isinstance(figure, dict) else None
+    if isinstance(kappa, bool) or not isinstance(kappa, int | float) or not math.isfinite(kappa):
+        kappa = None
+    if kappa is None or kappa < _LEAST_KAPPA:
+        figure_text = "not measured" if kappa is None else f"{float(kappa):g}"
+        yield f"has kappa {figure_text} in its record, below the floor of {_LEAST_KAPPA:g}"
 
 
 def judge_notices(loaded: LoadedPolicy, fingerprints: str | None = None) -> list[str]:

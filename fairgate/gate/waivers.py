@@ -22,7 +22,9 @@ from fairgate.policy.yaml_text import YamlFault
 from fairgate.suites.suite import Suite
 
 _COMPARED = frozenset({"regression", "budget", "unreadable"})
-"""Checks that compare with baseline or anchor: a waiver covers them only where it says so."""
+"""Checks of a metric that compare with baseline or anchor: its bound's waiver covers none."""
+_SINCE = "/baseline"
+"""Follows a metric's name in a waiver that covers a worsening, too."""
 _MOST_DAYS = 366
 
 
@@ -45,8 +47,14 @@ def waives(entry: WaiverPolicy, slice_: Slice) -> bool:
     It waives every rule of its metric that the policy has for just this slice.
     """
     metric, suite, where = slice_
-    is_same_rule = entry.rule == metric and entry.suite in (None, suite)
+    names = (metric,) if metric.startswith(PARITY) else (metric, metric + _SINCE)
+    is_same_rule = entry.rule in names and entry.suite in (None, suite)
     return is_same_rule and frozenset(entry.where.items()) == where
+
+
+def covers_a_worsening(entry: WaiverPolicy) -> bool:
+    """Return whether an entry names what became worse; a metric's then covers its bound, too."""
+    return entry.rule.endswith(_SINCE)
 
 
 def waiver_problems(
@@ -93,7 +101,7 @@ def waiver_problems(
             yield ("waivers", position, "rule"), why
         elif entry.who is not None and (why := _nobody(entry.who, plan, matches[0][1])):
             yield ("waivers", position, "who"), why
-        metric = BY_ID.get(entry.rule)
+        metric = BY_ID.get(entry.rule.removesuffix(_SINCE))
         most = 1.0 if metric is None else max(abs(metric.least), abs(metric.greatest))
         if abs(entry.up_to) > most and not entry.rule.startswith(f"{PARITY}{SCORE}"):
             why = f"{name} is never beyond {most:g}, and {entry.up_to:g} waives all"
@@ -225,10 +233,14 @@ def _uncovered(entry: WaiverPolicy, result: RuleResult, value: float | None, day
         return f"the waiver of {owner} ended on {entry.expires} ({why})"
     if lacking := result.doubts.open_evidence:
         return f"the waiver of {owner} does not cover too little evidence: {lacking}"
-    if _COMPARED.intersection(result.failed) and not entry.regression:
+    if (
+        result.parity is None
+        and _COMPARED.intersection(result.failed)
+        and not covers_a_worsening(entry)
+    ):
         return (
             f"the waiver of {owner} covers no regression; one that is known, too, is waived by "
-            "`regression: true`"
+            f"`rule: {entry.rule}{_SINCE}`"
         )
     if result.parity is not None:
         is_beyond = value is None or abs(value) > entry.up_to

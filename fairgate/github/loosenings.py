@@ -15,7 +15,7 @@ from fairgate.domain.wording import harmless
 from fairgate.gate.decide import decide
 from fairgate.gate.gate import GateResult, GateRun, result_of
 from fairgate.gate.rules import ParityRule, Rule, expand_rules, outcomes_of, parity_rules
-from fairgate.gate.waivers import is_worse, waives
+from fairgate.gate.waivers import covers_a_worsening, is_worse, waives
 from fairgate.github.leaves import leaf_changes, leaves_of
 from fairgate.github.sides import Side, differ
 from fairgate.policy.schema import Policy, WaiverPolicy
@@ -41,7 +41,7 @@ _OF_GATE = _PLACE_OF_GATE | {
 }  # fmt: skip
 _FOR_READERS = frozenset({"reason", "owner"})
 _PLACE_OF_WAIVER = frozenset({"rule", "who", "suite", "where"})
-_OF_WAIVER = _PLACE_OF_WAIVER | _FOR_READERS | {"expires", "up_to", "regression"}
+_OF_WAIVER = _PLACE_OF_WAIVER | _FOR_READERS | {"expires", "up_to"}
 """Keys that are weighed below, each in its way; any other one is listed when it changes."""
 _ASKED = ("name", "seed", "suites", "system", "reference", "judge")
 """Keys that say what is asked; all others say how the answers are judged."""
@@ -397,7 +397,7 @@ def _wider(earlier: WaiverPolicy | None, entry: WaiverPolicy, rule: AnyRule) -> 
     )
     if is_further:
         yield f"waived up to {entry.up_to:g}, before up to {earlier.up_to:g}"
-    if entry.regression and not earlier.regression:
+    if covers_a_worsening(entry) and not covers_a_worsening(earlier):
         yield "the waiver covers regressions too"
     for _, sentence in _unweighed(earlier, entry, _OF_WAIVER):
         yield sentence

@@ -137,7 +137,9 @@ AnyGate = Annotated[
 class WaiverPolicy(Strict):
     """A failure that stops no build until a date: known, and somebody answers for it."""
 
-    rule: Text = Field(description="Metric, `parity/OUTCOME`, or `parity/OUTCOME/baseline`.")
+    rule: Text = Field(
+        description="Metric or `parity/OUTCOME`; with `/baseline` behind it of a worsening since."
+    )
     who: Text | None = Field(
         default=None,
         description="Of parity: `everybody`, a category or an identity.",
@@ -145,10 +147,6 @@ class WaiverPolicy(Strict):
     where: dict[str, str] = Field(default_factory=dict, description="Of a metric, its slice.")
     suite: str | None = Field(default=None, description="Suite, where several have the rule.")
     up_to: Finite = Field(description="Largest value that is waived.")
-    regression: bool = Field(
-        default=False,
-        description="Whether it covers a worsening, too.",
-    )
     reason: Annotated[Text, Field(max_length=300)] = Field(description="Why; in every report.")
     owner: Annotated[Text, Field(max_length=100)] = Field(description="Who answers for it.")
     expires: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(

@@ -297,9 +297,7 @@ def test_one_suite_of_both_sorts_counts_the_pairs_that_need_no_judge(gate):
 
 @pytest.mark.walk(3)
 @pytest.mark.parametrize(("judge", "edit", "why"), [
-    ({"floor": {"kappa": 1.0, "pairs": 25}}, {}, "below the floor of 25"),
-    ({"floor": {"f1": 0.9}}, {"f1": {"value": 0.899}}, "f1 0.899 in its record, below"),
-    ({"floor": {"stability": 0.5}}, {}, "stability not measured"),
+    ({}, {"decided": 19}, "below the floor of 20"),
     ({}, {"kappa": {"value": None}}, "kappa not measured"),
     ({}, {"kappa": {"value": 0.39}}, "kappa 0.39 in its record, below the floor of 0.4"),
     ({}, {"pairs": 31}, "24 of 31 pairs"),
@@ -433,8 +431,8 @@ HERE = {"model": "demo-slm", "decoding": {"max_new_tokens": 1}}
 @pytest.mark.whole
 def test_a_model_that_runs_here_judges_beside_two_endpoints(gate):
     """It knows no JSON: it gives no verdict, and counts as a judge."""
-    gate.record(judges=2, more=[HERE], rows=labelled(6))
-    panel = {"generators": [*generators(gate.server.url, 2), HERE], "floor": {"pairs": 6}}
+    gate.record(judges=2, more=[HERE], rows=labelled(20))
+    panel = {"generators": [*generators(gate.server.url, 2), HERE]}
     gate.policy(suites=[{**SMALL[0], "limit": 3}], judge=panel)
     code, record, said = gate.run(turns_away)
     assert code == 1, said
@@ -554,10 +552,11 @@ def test_the_bases_record_decides_whatever_a_change_makes_of_it(proven, tmp_path
 
 def test_check_says_whether_the_judge_counts_or_is_missing(proven):
     assert "fail no build" not in proven.call("check", "p.yaml")[1]
-    proven.policy(suites=SMALL, judge={"floor": {"pairs": 50}})
+    path = proven.root / "record.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "kappa": {"value": 0.39}}))
     code, said = proven.call("check", "p.yaml")
     assert code == 0
-    assert "was measured on 24 pairs with a verdict, below the floor of 50" in told(said)
+    assert "has kappa 0.39 in its record, below the floor of 0.4" in told(said)
     assert "fail no build" in told(said)
     proven.policy(suites=SMALL, judge=False)
     code, said = proven.call("check", "p.yaml")

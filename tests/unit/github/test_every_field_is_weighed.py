@@ -106,7 +106,6 @@ WAIVER_FIELDS = {
     "owner": None,
     "expires": "2026-01-02",
     "up_to": 0.6,
-    "regression": True,
 }
 NAMES = {"id", "kind"}  # a suite of another name is a removed one and a new one
 
