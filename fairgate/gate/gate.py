@@ -85,8 +85,7 @@ class GateInput:
         """Return how the plan's cases relate to those of each run that is compared with."""
         overlaps = {}
         for reference, run in self.references.runs.items():
-            least, noun = self.policy.min_overlap, reference.value
-            shared = overlap(self.plan, self.must_match, run, min_overlap=least, noun=noun)
+            shared = overlap(self.plan, self.must_match, run, reference.value)
             gone = vanished_identities(self.parity, self.plan, run, reference)
             overlaps[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
         return overlaps

@@ -13,7 +13,7 @@ from fairgate.domain.cases import DEFAULT_RETRIEVER, Classifier, Source, Task
 from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
 from fairgate.domain.executions import CorpusSpec
 from fairgate.domain.outcomes import short
-from fairgate.domain.ports import Embedder, Retriever, Runtime
+from fairgate.domain.ports import Retriever, Runtime
 from fairgate.domain.schema import Columns, Role, SuiteModel
 from fairgate.io.named_files import fetch_dataset, fetch_table, find
 from fairgate.policy.definition_files import (
@@ -256,20 +256,11 @@ class SuiteRetrievers:
         from fairgate.retrieval.embedding_endpoint import AT_ONCE, EndpointEmbedder
 
         meter = self.resources.meter_for(self.system)
-
-        def side(prompt: str) -> Embedder:
-            embedder = EndpointEmbedder(
-                chosen.endpoint,
-                chosen.model,
-                meter,
-                api_key_env=chosen.api_key_env,
-                prompt=prompt,
-            )
-            return CachedEmbedder(embedder, self.resources.store, AT_ONCE)
-
-        prompts = (chosen.query_prompt, chosen.document_prompt)
-        queries, documents = map(side, prompts)
-        return Encoder(documents=documents, queries=queries, prompts=prompts)
+        asked = EndpointEmbedder(
+            chosen.endpoint, chosen.model, meter, api_key_env=chosen.api_key_env
+        )
+        embedder = CachedEmbedder(asked, self.resources.store, AT_ONCE)
+        return Encoder(documents=embedder, queries=embedder)
 
 
 def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[YamlFault]:
@@ -285,4 +276,6 @@ def retriever_problems(suite: SuiteModel, runtime: Runtime) -> Iterator[YamlFaul
 
 
 def _contriever(name: str) -> EmbedderPolicy:
-    return EmbedderPolicy(model=name.partition(":")[2], pooling="mean", prompts="none")
+    return EmbedderPolicy(
+        model=name.partition(":")[2], pooling="mean", query_prompt="", document_prompt=""
+    )

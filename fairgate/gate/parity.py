@@ -777,10 +777,9 @@ def _unscanned(q: ParityQuestion, scanned: ScanResult, alpha: float) -> str:
         if scanned.sources and varies(q.columns[name]):
             return f"whether answers {q.outcome.by_column[name].event} is not known: {why}"
     if scanned.sources and q.varies and math.isinf(scanned.critical):
-        key = "a higher `regression_level`" if q.against in SINCE else "a lower `confidence`"
         return (
             f"nobody could be named, whatever was answered: chance is not computed as finely as "
-            f"the level {alpha:.3g} asks over so many questions; set {key}, or ask fewer"
+            f"the level {alpha:.3g} asks over so many questions; ask fewer"
         )
     return ""
 

@@ -180,7 +180,7 @@ def read_prompts(
         raise ModelError(
             f"the prompts of {str(folder.path)!r} are not certain: {reason}. Set `query_prompt` "
             "and `document_prompt` of the embedder in the policy, as its model card has them, or "
-            "`prompts: none` where the card has none."
+            '`""` where the card has none.'
         )
     return (
         stored.get("query", "") if chosen[0] is None else chosen[0],

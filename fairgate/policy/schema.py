@@ -7,7 +7,7 @@ Rates are fractions; names of embedded things, paths and Hugging Face ids are pl
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -157,6 +157,15 @@ class WaiverPolicy(Strict):
 class Policy(Strict):
     """A fairness policy: what is tested, how, and what fails the build."""
 
+    confidence: ClassVar[float] = 0.95
+    """Of intervals and tests."""
+    regression_level: ClassVar[float] = 0.01
+    """How rare chance must be for a worsening since the baseline."""
+    max_invalid: ClassVar[float] = 0.10
+    """Share of follow-ups the linter may reject."""
+    min_overlap: ClassVar[float] = 0.9
+    """Share of the baseline's cases that must remain comparable."""
+
     version: Literal[1] = Field(description="Version of the policy format.")
     name: Name = Field(description="Name of the policy; its baseline is `baselines/<name>.json`.")
     description: str = Field(default="", description="For readers.")
@@ -178,13 +187,6 @@ class Policy(Strict):
         description="What passes or fails the build; default: `parity: all`, or limits "
         "of question items.",
     )
-    confidence: Annotated[float, Field(gt=0.5, lt=1)] = Field(
-        default=0.95, description="Confidence of intervals and tests."
-    )
-    regression_level: Annotated[float, Field(gt=0, lt=0.5)] = Field(
-        default=0.01,
-        description="How rare chance must be for a worsening since the baseline.",
-    )
     min_decided: Fraction = Field(
         default=0.95,
         description="Share of cases that must be decided, of each rule, too; of a slice "
@@ -193,12 +195,6 @@ class Policy(Strict):
     constant_answers: Literal["refuse", "allow"] = Field(
         default="refuse",
         description="Whether a suite's answers may be nearly all the same.",
-    )
-    max_invalid: Fraction = Field(
-        default=0.10, description="Share of follow-ups the linter may reject."
-    )
-    min_overlap: Fraction = Field(
-        default=0.9, description="Share of the baseline's cases that must remain comparable."
     )
     waivers: list[WaiverPolicy] = Field(
         default_factory=list, description="Rules whose failure stops no build until a date."

@@ -57,14 +57,13 @@ class EndpointEmbedder:
         *,
         api_key_env: str | None = None,
         timeout: float = 30.0,
-        prompt: str = "",
         at_once: int = AT_ONCE,
         pause: Callable[[float], None] | None = None,
     ) -> None:
         """Name endpoint, model and the variable that holds the key; nothing is asked yet.
 
         `meter` counts every request before it is sent, and what its answer cost; `timeout` is in
-        seconds, of one attempt; `prompt` stands before every text; `at_once` texts are sent in one
+        seconds, of one attempt; `at_once` texts are sent in one
         request, and half as many where the server refuses these; `pause` replaces waiting between
         attempts. Raises UsageError where the key would travel in the clear.
         """
@@ -75,7 +74,6 @@ class EndpointEmbedder:
             )
         self._url = url.rstrip("/") + "/embeddings"
         self._model = model
-        self._prompt = prompt
         self._at_once = at_once
         self._meter = meter
         self._service = HttpService(
@@ -97,9 +95,8 @@ class EndpointEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Identify endpoint, model and prompt: what the endpoint does behind is not known."""
-        prompt = f"\x00{self._prompt}" if self._prompt else ""
-        digest = hashlib.sha256(f"{self._url}\x00{self._model}{prompt}".encode()).hexdigest()
+        """Identify endpoint and model: what the endpoint does behind is not known."""
+        digest = hashlib.sha256(f"{self._url}\x00{self._model}".encode()).hexdigest()
         return f"endpoint/1:{digest}"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -110,7 +107,7 @@ class EndpointEmbedder:
         batches, start = [], 0
         while start < len(texts):
             self._meter.begin(len(texts) - start)
-            batch = [self._prompt + text for text in texts[start : start + self._at_once]]
+            batch = list(texts[start : start + self._at_once])
             if (vectors := self._asked(batch)) is None:
                 self._at_once = len(batch) // 2
                 continue

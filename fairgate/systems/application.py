@@ -29,7 +29,7 @@ from fairgate.domain.schema import Access, Capabilities, Names, Role
 from fairgate.systems.execute import Fresh, NoStore, Stage, documents_for, embedded
 from fairgate.systems.failing_alone import FailingAlone
 from fairgate.systems.generator import prompt_alone
-from fairgate.systems.models import EmbedderField
+from fairgate.systems.models import EMBEDS_REPLIES, EmbedderField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import is_code_known
 from fairgate.systems.system_kind import NOT_OF_BASE, SystemKind
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 EmbedderOfReplies = Annotated[
     EmbedderField | None,
     Names(Role.EMBEDDER),
-    Field(description="Embeds documents for RRS; default `minilm`."),
+    Field(description=EMBEDS_REPLIES),
 ]
 
 

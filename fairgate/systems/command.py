@@ -34,7 +34,7 @@ from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
-from fairgate.systems.service_fields import MOST_BYTES, OwnResponsePaths, Variable
+from fairgate.systems.service_fields import MOST_BYTES, TAKES, OwnResponsePaths, Variable
 
 if TYPE_CHECKING:
     import asyncio
@@ -101,9 +101,7 @@ class CommandPart(CommandAsked):
     )
     takes: list[Literal["documents", "changed", "turns"]] = Field(
         default_factory=list,
-        description="`documents`: it answers with those that it is given; `changed`: it searches "
-        "with that document in its corpus; `turns`: it holds conversations, with `session` and "
-        "`messages`.",
+        description=TAKES,
     )
 
     @property

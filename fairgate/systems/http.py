@@ -99,6 +99,7 @@ def _named(value: Any) -> Iterator[str]:
         yield from _PLACE.findall(text)
 
 
+BEHIND_AN_ADDRESS = "An application or a retriever behind an address."
 Template = Annotated[dict[str, Any], AfterValidator(_checked)]
 
 
@@ -127,7 +128,7 @@ class HttpAsked(Strict):
         description="What names its state, so that replies are reused: `{files: [app, "
         "data]}`, or a name that you change.",
     )
-    timeout: Seconds = Field(default=60.0, description="Seconds to wait for one complete answer.")
+    timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
     concurrency: Concurrency = 4
 
     @model_validator(mode="after")
@@ -180,7 +181,7 @@ class HttpPolicy(ApplicationKind):
     id: ClassVar[str] = "http"
     keys: ClassVar[tuple[str, ...]] = ("http",)
 
-    http: HttpPart = Field(description="An application behind an address.")
+    http: HttpPart = Field(description=BEHIND_AN_ADDRESS)
     serve: ServePart | None = Field(
         default=None, description="Starts what is asked over the network."
     )

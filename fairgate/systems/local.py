@@ -49,6 +49,8 @@ from fairgate.systems.generator import (
 from fairgate.systems.labelling import PlacedLabels
 from fairgate.systems.models import (
     DEFAULT_EMBEDDER,
+    EMBEDS_DOCUMENTS,
+    EMBEDS_REPLIES,
     EmbedderField,
     EmbedderPolicy,
     Encoder,
@@ -102,7 +104,7 @@ class RetrieverPolicy(Strict):
     ] = Field(description="Embedded name, path, or path with columns.")
     embedder: Annotated[EmbedderField, Names(Role.RETRIEVER, replaces=Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
-        description="Embedded name, folder of an ONNX encoder, Hugging Face id, or a mapping.",
+        description=EMBEDS_DOCUMENTS,
     )
     index: Literal["flat", "bm25"] = Field(
         default="flat",
@@ -141,8 +143,7 @@ class LocalPolicy(SystemKind):
     embedder: Annotated[EmbedderField | None, Names(Role.RETRIEVER, replaces=Role.EMBEDDER)] = (
         Field(
             default=None,
-            description="Without `retriever`: embeds the collections of `bbq` suites; default "
-            "`minilm`.",
+            description=EMBEDS_REPLIES,
         )
     )
 

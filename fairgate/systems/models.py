@@ -9,9 +9,9 @@ import re
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, Tag
 
 from fairgate.domain.errors import DataError, ModelError, UsageError
 from fairgate.domain.outcomes import short
@@ -67,14 +67,11 @@ class EmbedderPolicy(Strict):
         description="How token states become one vector; needed where the model's files "
         "do not define it.",
     )
-    prompts: Literal["none"] | None = Field(
-        default=None,
-        description="`none`: the model reads texts as they are.",
+    query_prompt: str | None = Field(
+        default=None, description='Put before every query, `""` for nothing.'
     )
-    query_prompt: str | None = Field(default=None, description="Put before every query.")
     document_prompt: str | None = Field(
-        default=None,
-        description="Put before every document.",
+        default=None, description='Put before every document, `""` for nothing.'
     )
     dimensions: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
@@ -86,19 +83,13 @@ class EmbedderPolicy(Strict):
         description="Most tokens of a text; default: the limit in the model's files.",
     )
 
-    @model_validator(mode="after")
-    def _has_one_answer(self) -> Self:
-        if self.prompts and (self.query_prompt or self.document_prompt):
-            raise ValueError("has `prompts: none` and a prompt; keep one of them")
-        return self
-
     @property
     def choice(self) -> EmbedderChoice:
         """The settings that are not left to the model's files; embedded models have no prompts."""
         from fairgate.onnx.encoder_settings import EmbedderChoice
 
-        choice = EmbedderChoice(**self.model_dump(exclude={"model", "revision", "file", "prompts"}))
-        if self.prompts is None and embedded_path("models", self.model) is None:
+        choice = EmbedderChoice(**self.model_dump(exclude={"model", "revision", "file"}))
+        if embedded_path("models", self.model) is None:
             return choice
         return replace(
             choice,
@@ -107,6 +98,10 @@ class EmbedderPolicy(Strict):
         )
 
 
+EMBEDS_DOCUMENTS = (
+    "Embeds documents: embedded name, folder of an ONNX encoder, Hugging Face id, or a mapping."
+)
+EMBEDS_REPLIES = "Embeds documents for RRS, and the collections of `bbq` suites; default `minilm`."
 EmbedderField = Annotated[
     Annotated[Text, Tag("<scalar>")] | Annotated[EmbedderPolicy, Tag("<mapping>")], ByShape
 ]

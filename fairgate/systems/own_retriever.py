@@ -17,10 +17,15 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.io.replies import ReplyPaths, json_path
 from fairgate.systems.budget import Meter
 from fairgate.systems.command import Arguments, CommandAsked
-from fairgate.systems.http import HttpAsked, Template
+from fairgate.systems.http import BEHIND_AN_ADDRESS, HttpAsked, Template
 from fairgate.systems.labelling import LabelsField
-from fairgate.systems.models import DEFAULT_EMBEDDER, EmbedderField, long_embedder
-from fairgate.systems.python import PythonAsked, Target
+from fairgate.systems.models import (
+    DEFAULT_EMBEDDER,
+    EMBEDS_DOCUMENTS,
+    EmbedderField,
+    long_embedder,
+)
+from fairgate.systems.python import FUNCTION, PythonAsked, Target
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import is_code_known, resolved
 from fairgate.systems.service_fields import DocumentPaths, PartsPath, Searching
@@ -79,7 +84,7 @@ Way = HttpSearch | CommandSearch | PythonSearch
 class OwnRetrieverPolicy(Strict):
     """A retriever of one's own: behind an address, a program, a Python object."""
 
-    http: HttpSearch | None = Field(default=None, description="A retriever behind an address.")
+    http: HttpSearch | None = Field(default=None, description=BEHIND_AN_ADDRESS)
     command: (
         Annotated[
             Annotated[Arguments, Tag("<list>")] | Annotated[CommandSearch, Tag("<mapping>")],
@@ -94,11 +99,11 @@ class OwnRetrieverPolicy(Strict):
         | None
     ) = Field(
         default=None,
-        description="A function, or a retriever of LangChain, LlamaIndex or Haystack.",
+        description=FUNCTION,
     )
     embedder: Annotated[EmbedderField, Names(Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
-        description="Embeds its documents for RRS.",
+        description=EMBEDS_DOCUMENTS,
     )
     labels: LabelsField = None
     top_k: Annotated[int, Field(ge=1, le=100)] = Field(

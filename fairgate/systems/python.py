@@ -33,7 +33,7 @@ from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
-from fairgate.systems.service_fields import OwnResponsePaths
+from fairgate.systems.service_fields import TAKES, OwnResponsePaths
 
 if TYPE_CHECKING:
     import asyncio
@@ -47,6 +47,12 @@ _GIVEN = (
 _PROMPTFOO = ("prompt", "options", "context")
 _PROMPTFOO_PATHS = ReplyPaths(answer=json_path("$.output"))
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
+
+
+FUNCTION = (
+    "`module:function`, a retriever of LangChain, LlamaIndex or Haystack, or a mapping; needs "
+    "`--allow-python`."
+)
 
 
 class PythonAsked(Strict):
@@ -96,8 +102,7 @@ class PythonPart(PythonAsked):
     )
     takes: list[Literal["documents", "changed"]] = Field(
         default_factory=list,
-        description="`documents`: it answers with those that it is given; `changed`: it searches "
-        "with that document in its corpus.",
+        description=TAKES,
     )
     takes_turns: ClassVar[bool] = True
     """What it takes is known when it is called."""
@@ -111,7 +116,7 @@ class PythonPolicy(ApplicationKind):
 
     python: Annotated[
         Annotated[Target, Tag("<scalar>")] | Annotated[PythonPart, Tag("<mapping>")], ByShape
-    ] = Field(description="`module:function`, or a mapping; needs `--allow-python`.")
+    ] = Field(description=FUNCTION)
     embedder: EmbedderOfReplies = None
     budget: BudgetField = None
     labels: LabelsField = None

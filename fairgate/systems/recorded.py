@@ -27,7 +27,7 @@ from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.named_files import existing
 from fairgate.systems.execute import embedded
 from fairgate.systems.labelling import LabelsField
-from fairgate.systems.models import EmbedderField
+from fairgate.systems.models import EMBEDS_REPLIES, EmbedderField
 from fairgate.systems.recorded_answers import (
     ColumnsField,
     RecordedAnswers,
@@ -62,7 +62,7 @@ class RecordedPolicy(SystemKind):
         description="Rows of another tool: `ragas`, `deepeval`, `otlp` (OpenInference), or paths.",
     )
     embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
-        default=None, description="Embeds documents for RRS; default `minilm`."
+        default=None, description=EMBEDS_REPLIES
     )
     labels: LabelsField = None
 

@@ -20,10 +20,11 @@ Seconds = Annotated[float, Field(gt=0, le=3600)]
 Concurrency = Annotated[
     int, Field(ge=1, le=256, description="Requests that are under way at once.")
 ]
-Searching = Annotated[
-    list[Literal["changed"]],
-    Field(description="`changed`: it searches with that document in its corpus."),
-]
+TAKES = (
+    "`documents`: it answers with those that it is given; `changed`: it searches with that "
+    "document in its corpus; `turns`: a program holds conversations, with `session` and `messages`."
+)
+Searching = Annotated[list[Literal["changed"]], Field(description=TAKES)]
 
 
 def _checked(text: str, *, is_single: bool) -> str:

@@ -130,7 +130,8 @@ def test_another_measuring_model_is_seen(job, history):
     """With another embedder the recorded documents have another RRS, whatever they are."""
     shutil.copytree(find("models", "minilm", history.root), history.root / "encoder")
     text = POLICY.replace(
-        "answers.jsonl}", "answers.jsonl, embedder: {model: encoder, prompts: none}}"
+        "answers.jsonl}",
+        'answers.jsonl, embedder: {model: encoder, query_prompt: "", document_prompt: ""}}',
     )
     history.write("policies/small.yaml", text)
     history.accept()

@@ -77,7 +77,7 @@ NAMES_NO_FILE = {
     "ScorePolicy": "marker path", "ActionsPolicy": "tool arguments ignore",
     "ItemsPolicy": "columns", "WaiverPolicy": "rule who where suite reason owner expires",
     "Columns": "id text label", "BbqSuitePolicy": "id categories marker thinking",
-    "EndpointPolicy": "id endpoint model api_key_env query_prompt document_prompt",
+    "EndpointPolicy": "id endpoint model api_key_env",
     "InstructionPolicy": "id text", "JudgePolicy": "id",
     "GatePolicy": "metric suite where", "ParityPolicy": "parity suite where",
 }  # fmt: skip

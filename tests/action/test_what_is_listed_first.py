@@ -12,9 +12,8 @@ from fairgate.github.loosenings import Loosening, worst_first
 
 VACUOUS = {
     "rules that are only reported": lambda text: text.replace("max: 0.99, advisory: false", "report: true"),
-    "a lower confidence": lambda text: text.replace("version: 1", "version: 1\nconfidence: 0.6"),
     "another seed": lambda text: text.replace("version: 1", "version: 1\nseed: 7"),
-    "less evidence": lambda text: text.replace("version: 1", "version: 1\nmin_decided: 0.1\nmax_invalid: 0.9"),
+    "less evidence": lambda text: text.replace("version: 1", "version: 1\nmin_decided: 0.1"),
 }  # fmt: skip
 EACH = "".join(
     f"  - {{metric: asr/generation, where: {{category: gender, term: {term}}}, LIMIT}}\n"

@@ -19,7 +19,7 @@ POLICY = """\
 version: 1
 name: p
 system:
-  retriever: {corpus: demo, embedder: {model: broken, prompts: none}, top_k: 1}
+  retriever: {corpus: demo, embedder: {model: broken, query_prompt: "", document_prompt: ""}, top_k: 1}
   generator: {model: demo-slm}
 suites:
   - {id: s, task: sentiment, sources: demo-reviews, limit: 1, perturbations: [gender]}

@@ -72,20 +72,21 @@ def test_a_run_says_which_prompts_and_which_graph_it_used_and_that_nothing_prove
     (folder / "onnx").mkdir()
     (folder / "model.onnx").rename(folder / "onnx" / "model_q4.onnx")
     shutil.copy(folder / "onnx" / "model_q4.onnx", folder / "onnx" / "model_q8.onnx")
-    code, _, said = run("{model: mine, prompts: none}")
+    code, _, said = run('{model: mine, query_prompt: "", document_prompt: ""}')
     assert code == ExitCode.EXECUTION
     assert "`file: onnx/model_q4.onnx`" in said
     code, _, said = run("{model: mine, file: onnx/model_q4.onnx}")
     assert code == ExitCode.EXECUTION
-    assert "`prompts: none`" in said
+    assert '`""` where the card has none' in said
     chosen = 'file: onnx/model_q4.onnx, query_prompt: "query: ", document_prompt: ""'
     code, record, said = run(f"{{model: mine, {chosen}}}")
     assert code in (ExitCode.PASS, ExitCode.GATE_FAILED), said
     under_test = record["provenance"]["under_test"]
     assert under_test["embedder prompts"] == "queries 'query: ', documents ''"
     assert "no record of a comparison with its original" in said
-    code, record, said = run("{model: mine, file: onnx/model_q4.onnx, prompts: none}")
+    code, record, said = run(
+        '{model: mine, file: onnx/model_q4.onnx, query_prompt: "", document_prompt: ""}'
+    )
     assert code in (ExitCode.PASS, ExitCode.GATE_FAILED), said
     assert "embedder prompts" not in record["provenance"]["under_test"]
-    assert run("{model: mine, file: ../other.onnx, prompts: none}")[0] == ExitCode.USAGE
-    assert run('{model: mine, prompts: none, query_prompt: "q: "}')[0] == ExitCode.USAGE
+    assert run("{model: mine, file: ../other.onnx}")[0] == ExitCode.USAGE

@@ -154,7 +154,6 @@ def test_invalid_prompts_and_invalid_responses_are_two_columns(gate):
     (gate.root / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     gate.policy(
         suites=[{"id": "s", "sources": "rows.jsonl", "relations": SMALL[0]["relations"]}],
-        max_invalid=0.5,
     )
 
     def judge(prompt):
@@ -297,13 +296,13 @@ def test_one_suite_of_both_sorts_counts_the_pairs_that_need_no_judge(gate):
 
 @pytest.mark.walk(3)
 @pytest.mark.parametrize(("judge", "edit", "why"), [
-    ({}, {"decided": 19}, "below the floor of 20"),
-    ({}, {"kappa": {"value": None}}, "kappa not measured"),
-    ({}, {"kappa": {"value": 0.39}}, "kappa 0.39 in its record, below the floor of 0.4"),
-    ({}, {"pairs": 31}, "24 of 31 pairs"),
-    ({}, {"definition": "another"}, "is another one than its record"),
-    ({}, {"rule": "judge/0"}, "was measured by the rule judge/0"),
-    ({}, {"fingerprints": "m 0123"}, "consists of other models than its record"),
+    ({"decided": 19}, "below the floor of 20"),
+    ({"kappa": {"value": None}}, "kappa not measured"),
+    ({"kappa": {"value": 0.39}}, "kappa 0.39 in its record, below the floor of 0.4"),
+    ({"pairs": 31}, "24 of 31 pairs"),
+    ({"definition": "another"}, "is another one than its record"),
+    ({"rule": "judge/0"}, "was measured by the rule judge/0"),
+    ({"fingerprints": "m 0123"}, "consists of other models than its record"),
 ])  # fmt: skip
 def test_a_record_that_does_not_suffice_is_no_record(proven, judge, edit, why):
     path = proven.root / "record.json"

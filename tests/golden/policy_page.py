@@ -34,6 +34,9 @@ SECTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
         "A `model` that runs here, or an `endpoint`.",
         {"model": "GeneratorPolicy", "endpoint": "EndpointGeneratorPolicy"},
     ),
+    "`endpoint`": (
+        "", {"generator": "EndpointPart", "retrievers": "EndpointPolicy"},
+    ),
     "`http`": ("", {"system": "HttpPart", "retriever": "HttpSearch"}),
     "`command`": ("", {"system": "CommandPart", "retriever": "CommandSearch"}),
     "`python`": ("", {"system": "PythonPart", "retriever": "PythonSearch"}),
@@ -51,6 +54,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
     "`budget`": ("", {"": "BudgetPart"}),
     "`revision`": ("Instead of a name, files whose content is the state.", {"": "RevisionFiles"}),
     "`suites`, of relations": ("For [question items](#suites-of-question-items) see below.", {"": "SuitePolicy"}),
+    "`task`": ("", {"": "TaskPolicy"}),
     "`suites`, of question items": ("", {"": "BbqSuitePolicy"}),
     "Tables": (
         "Of documents and sources: an embedded name, a path, or a path with columns.",
@@ -60,6 +64,11 @@ SECTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
     "`gates`": ("", {"parity": "ParityPolicy", "metric": "GatePolicy"}),
 }  # fmt: skip
 """Heading → what is said first, and the definitions whose keys stand there, by where each is used."""
+OF_A_KIND = {
+    ("RecordedPolicy", "recorded"), ("HttpPolicy", "http"), ("CommandPolicy", "command"),
+    ("PythonPolicy", "python"),
+}  # fmt: skip
+"""Keys that a system of this kind must have: none of them is required of a system."""
 KEY = re.compile(r"- \[?`.*?`(?:\]\(\S+\))?(?: \*required\*)?")
 PLACES = {name: title for title, (_, names) in SECTIONS.items() for name in names.values()}
 
@@ -112,7 +121,8 @@ def entry(name: str, key: str, *, depth: int = 0) -> Iterator[str]:
     others = [] if isinstance(default, list) else [f"`{value}`" for value in others]
     shown = f"`{written_key(name, key)}`"
     shown = f"[{shown}](#{anchor(linked)})" if linked else shown
-    shown += " *required*" if key in definition(name).get("required", []) else ""
+    is_required = key in definition(name).get("required", []) and (name, key) not in OF_A_KIND
+    shown += " *required*" if is_required else ""
     if others and default is not None:
         shown += f" or {', '.join(others)}"
     elif others:

@@ -69,8 +69,6 @@ class EndpointPolicy(Strict):
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
         default=None, description="NAME of the environment variable that holds the key."
     )
-    query_prompt: str = Field(default="", description="Put before every query.")
-    document_prompt: str = Field(default="", description="Put before every document.")
 
 
 DEFAULT_INSTRUCTIONS = (

@@ -31,6 +31,7 @@ from fairgate.gate.changes import Comparison
 from fairgate.gate.parity import Prompts, judge_parity, question, scans_of, sentence
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import OUTCOMES
+from fairgate.policy.schema import Policy
 from fairgate.stats.permutation import holm
 from fairgate.stats.scan import ScanResult
 
@@ -559,17 +560,15 @@ def test_scans_of_a_run_share_one_level_by_holm_and_what_cannot_vary_takes_no_pa
             assert not found[questions[name]].named
 
 
-def test_the_level_is_the_policys_and_the_confidences():
+def test_a_worsening_has_a_stricter_level_than_a_difference():
     tables = Planted(seed=2).table(), Planted().table()
-    for confidence, level in ((0.95, 0.01), (0.9, 0.2)):
-        policy = {"confidence": confidence, "regression_level": level}
-        now = judged(tables[0], **policy)
-        old = judged(tables[0], rule_of(against=Against.BASELINE), compared_with(*tables), **policy)
-        assert (now.parity.alpha, old.parity.alpha) == (pytest.approx(1 - confidence), level)
+    now = judged(tables[0])
+    old = judged(tables[0], rule_of(against=Against.BASELINE), compared_with(*tables))
+    assert (now.parity.alpha, old.parity.alpha) == (pytest.approx(0.05), 0.01)
 
 
 @pytest.mark.parametrize("against", Against)
-def test_a_level_at_which_nobody_could_be_named_is_no_pass(against):
+def test_a_level_at_which_nobody_could_be_named_is_no_pass(against, monkeypatch):
     """Else the strictest confidence would be a gate that nothing fails."""
     harm = {"woman": 1.0, "race": 1.0}
     columns = {column.column for column in OUTCOMES["answers"].asked(against)}
@@ -580,8 +579,9 @@ def test_a_level_at_which_nobody_could_be_named_is_no_pass(against):
     reference = parity.SINCE.get(against, Reference.BASELINE)
     comparison, seen = compared_with(now, before, reference), set()
     for level in (1e-1, 1e-5, 1e-12):
-        policy = {"confidence": 1 - level, "regression_level": level}
-        found = judged(now, rule_of(against=against), comparison, **policy)
+        monkeypatch.setattr(Policy, "confidence", 1 - level)
+        monkeypatch.setattr(Policy, "regression_level", level)
+        found = judged(now, rule_of(against=against), comparison)
         seen.add(found.outcome)
         if found.outcome is Outcome.NOT_EVALUATED:
             assert "nobody could be named" in found.reasons[0]

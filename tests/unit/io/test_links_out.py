@@ -80,7 +80,11 @@ def test_in_every_folder_that_a_policy_names(root, tmp_path, monkeypatch, capsys
     shutil.copy(source, tmp_path / "outside" / file)
     linked(root, f"data/{file}", f"../../outside/{file}")
     chosen = {"items": "demo-bbq", "collections": "demo-stances", "model": "demo-slm", part: "data"}
-    chosen["embedder"] = ", embedder: {model: data, prompts: none}" if part == "embedder" else ""
+    chosen["embedder"] = (
+        ', embedder: {model: data, query_prompt: "", document_prompt: ""}'
+        if part == "embedder"
+        else ""
+    )
     (root / "policy.yaml").write_text(BBQ.format(**chosen))
     monkeypatch.chdir(root)
     run = ["run", "policy.yaml", "--quiet", "--cache", str(tmp_path / "cache"), "--root", "."]

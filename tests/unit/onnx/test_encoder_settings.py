@@ -234,7 +234,7 @@ def test_files_without_prompts_say_nothing_whatever_the_folder_is_called(tmp_pat
         (folder / PROMPTS).unlink()
         if config is not None:
             (folder / PROMPTS).write_text(json.dumps(config))
-        assert "`prompts: none`" in refusal(folder), name
+        assert '`""` where the card has none' in refusal(folder), name
         assert OnnxEncoder(folder, choice=NO_PROMPTS).embed(["a"]).shape == (1, 6)
         assert OnnxEncoder(folder, choice=E5).embed(["a"]).shape == (1, 6)
 

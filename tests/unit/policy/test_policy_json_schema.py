@@ -36,7 +36,7 @@ def test_shipped_policies_are_valid_fit_and_name_the_schema_for_editors(file):
 def test_it_refuses_what_the_parser_refuses():
     document = load_yaml(POLICIES[-1].read_text(encoding="utf-8"), "p.yaml")
     assert isinstance(document.data, dict)
-    for change in ({"nam": 1}, {"suites": []}, {"version": 2}, {"confidence": 3}, {"system": "x"}):
+    for change in ({"nam": 1}, {"suites": []}, {"version": 2}, {"min_decided": 3}, {"system": "x"}):
         assert not VALIDATOR.is_valid(document.data | change), change
 
 

@@ -262,12 +262,3 @@ def test_a_missing_key_and_a_missing_endpoint_are_said(endpoint, monkeypatch):
     lost = EndpointEmbedder("http://127.0.0.1:9", "m", Meter(), pause=lambda _: None, timeout=600)
     with pytest.raises(ModelError, match="cannot be reached"):
         lost.embed(["a"])
-
-
-def test_a_prompt_stands_before_every_text_that_an_endpoint_sees(endpoint):
-    plain, prompted = client(endpoint), client(endpoint, prompt="query: ")
-    prompted.embed(["a", "b"])
-    [(_, body, _)] = endpoint.seen
-    assert body["input"] == ["query: a", "query: b"]
-    assert plain.fingerprint != prompted.fingerprint
-    assert plain.fingerprint == client(endpoint, prompt="").fingerprint
