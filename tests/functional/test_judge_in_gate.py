@@ -295,7 +295,7 @@ def test_one_suite_of_both_sorts_counts_the_pairs_that_need_no_judge(gate):
 
 
 @pytest.mark.walk(3)
-@pytest.mark.parametrize(("judge", "edit", "why"), [
+@pytest.mark.parametrize(("edit", "why"), [
     ({"decided": 19}, "below the floor of 20"),
     ({"kappa": {"value": None}}, "kappa not measured"),
     ({"kappa": {"value": 0.39}}, "kappa 0.39 in its record, below the floor of 0.4"),
@@ -304,10 +304,10 @@ def test_one_suite_of_both_sorts_counts_the_pairs_that_need_no_judge(gate):
     ({"rule": "judge/0"}, "was measured by the rule judge/0"),
     ({"fingerprints": "m 0123"}, "consists of other models than its record"),
 ])  # fmt: skip
-def test_a_record_that_does_not_suffice_is_no_record(proven, judge, edit, why):
+def test_a_record_that_does_not_suffice_is_no_record(proven, edit, why):
     path = proven.root / "record.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **edit}))
-    proven.policy(suites=SMALL, judge=judge)
+    proven.policy(suites=SMALL)
     code, record, said = proven.run(turns_away)
     assert code == 5, said
     assert value(record) == 1.0
