@@ -41,6 +41,7 @@ def _address(text: str) -> str:
 
 Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$"), AfterValidator(_address)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+LIMIT = "Use only the first so many sources; of question items whole groups of four, a category."
 _BRANCH = re.compile(r"<[a-z-]+>")
 
 

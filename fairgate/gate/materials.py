@@ -100,17 +100,15 @@ class SuiteMaterials:
         control: str,
         *,
         phrases: int | None = None,
-        control_phrases: int | None = None,
     ) -> Sequence[PerturbationSet] | None:
-        """Return the sets in the order named, the control arm's last, with so many phrases.
+        """Return the sets in the order named, the control arm's last.
 
-        `phrases` are the most for each term, `control_phrases` those of the control arm.
+        `phrases` are the most for each term.
         """
         sets, misfits, problems = collect_perturbation_sets(
             names,
             control,
             phrases=phrases,
-            control_phrases=control_phrases,
             folder=self.runtime.root,
             confined=self.runtime.confined,
         )
@@ -132,11 +130,9 @@ class SuiteMaterials:
             if metadata is not None:
                 metadata = str(located("items", metadata, self.runtime))
             path = str(located("items", chosen.path, self.runtime))
-            wordings, item_format = unknown_wordings(), chosen.format
             return read_items(
                 path,
-                wordings,
-                format_name=item_format,
+                unknown_wordings(),
                 metadata=metadata,
                 categories=categories,
                 columns=chosen.columns,

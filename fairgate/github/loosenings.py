@@ -30,7 +30,7 @@ _Found = tuple[float, str]
 
 
 _OF_POLICY = frozenset({
-    "version", "description", "redact",  # they decide nothing
+    "version", "redact",  # they decide nothing
     "name", "seed", "constant_answers", "min_decided", "gates", "suites", "system", "reference",
     "judge", "waivers",
 })  # fmt: skip

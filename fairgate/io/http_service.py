@@ -70,7 +70,6 @@ class HttpService:
     """Header to the NAME of the environment variable with its value."""
     before: str = ""
     """Stands before each of these values: `Bearer `."""
-    more_headers: Mapping[str, str] = field(default_factory=dict)
     key: Literal["api_key_env", "headers_env"] = "api_key_env"
     """Where the policy names the variables."""
     set_to: str = "set it to the endpoint's key"
@@ -128,7 +127,7 @@ class HttpService:
         """Return the headers of every request."""
         values = (self.before + secret for secret in self.secrets)
         secret = dict(zip(self.variables, values, strict=True))
-        return {"Accept": "application/json", **self.more_headers, **secret}
+        return {"Accept": "application/json", **secret}
 
     def get(self, url: str) -> Request:
         """Return the request for an address."""

@@ -111,7 +111,6 @@ class EmbedderChoice:
     query_prompt: str | None = None
     document_prompt: str | None = None
     dimensions: int | None = None
-    max_tokens: int | None = None
 
 
 NO_PROMPTS = EmbedderChoice(query_prompt="", document_prompt="")
@@ -366,7 +365,7 @@ def read_settings(
         document_prompt=document,
         unit=unit,
         dimensions=choice.dimensions or _whole(config.get("truncate_dim")),
-        max_tokens=_max_tokens(folder, own, tokenizer, choice.max_tokens),
+        max_tokens=_max_tokens(folder, own, tokenizer),
         cut_on_the_left=tokenizer.get("truncation_side") == "left",
         lower=own.get("do_lower_case") is True,
     )
@@ -398,16 +397,8 @@ def _check_similarity(folder: ModelFolder, config: dict[str, Any], *, loses_leng
         )
 
 
-def _max_tokens(
-    folder: ModelFolder,
-    own: dict[str, Any],
-    tokenizer: dict[str, Any],
-    chosen: int | None = None,
-) -> int | None:
-    """Return the limit that sentence-transformers applies, or the policy's (`chosen`).
-
-    Neither goes beyond a table of positions. Raises ModelError where the policy's does.
-    """
+def _max_tokens(folder: ModelFolder, own: dict[str, Any], tokenizer: dict[str, Any]) -> int | None:
+    """Return the limit that sentence-transformers applies, never beyond a table of positions."""
     config = folder.mapping("config.json")
     kind = str(config.get("model_type"))
     name = "n_positions" if kind in _N_POSITIONS else "max_position_embeddings"
@@ -415,13 +406,6 @@ def _max_tokens(
     if positions is not None and kind in _OFFSET_POSITIONS:
         padding = config.get("pad_token_id", 1)
         positions -= 1 + (padding if isinstance(padding, int) else 1)
-    if chosen is not None:
-        if positions is not None and kind in _TABLE_POSITIONS and chosen > positions:
-            raise ModelError(
-                f"the policy sets `max_tokens` to {chosen}, but {str(folder.path)!r} has positions "
-                f"for {positions} tokens. Lower `max_tokens` of the embedder."
-            )
-        return chosen
     own_limit = _whole(own.get("max_seq_length"))
     if own_limit is not None and kind not in _TABLE_POSITIONS:
         return own_limit

@@ -427,7 +427,7 @@ class SetFile(Strict):
     draw: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
         description="Of control prompts: how many of the terms a run asks, always the same ones; "
-        "default: all. A suite may ask for another number (`control_phrases`).",
+        "default: all.",
     )
     head: Text = Field(
         default="",
@@ -568,15 +568,13 @@ def collect_perturbation_sets(
     control: str,
     *,
     phrases: int | None = None,
-    control_phrases: int | None = None,
     folder: Path | None = None,
     confined: bool = False,
 ) -> tuple[list[PerturbationSet], list[YamlFault], list[Problem]]:
     """Return the sets of a suite, and everything wrong with the others, reported at once.
 
     Demographic sets come in the order of the policy, with at most `phrases` of each term, then the
-    control set, if there is one, with `control_phrases` of its terms or as many as it says
-    (`drawn`). What is wrong are names that do not fit, with their place in the suite
+    control set, if there is one, with as many of its terms as it says (`drawn`). What is wrong are names that do not fit, with their place in the suite
     (`("perturbations", 1)`), and defects inside the files that were named.
     """
     sets: list[PerturbationSet] = []
@@ -613,11 +611,6 @@ def collect_perturbation_sets(
                 )
             elif any(other.id == group.id for other in sets):
                 misfit = f"two perturbation sets have the id {quoted(group.id)}; rename one of them"
-            elif group.control and (control_phrases or 0) > len(group.terms):
-                few = f"the set {quoted(name)} has {len(group.terms)} phrases, {control_phrases}"
-                few += " are to be asked; name fewer, or a larger set"
-                misfits.append((("control_phrases",), few))
-                continue
             elif group.control and (others := list(_in_other_languages(group, sets))):
                 misfit = (
                     f"the control set {quoted(name)} is in another language than "
@@ -626,7 +619,7 @@ def collect_perturbation_sets(
                     "`control: true`"
                 )
             elif group.control:
-                sets.append(drawn(group, sets, control_phrases))
+                sets.append(drawn(group, sets))
                 continue
             else:
                 sets.append(group.of_phrases(phrases))

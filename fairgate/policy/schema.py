@@ -28,6 +28,7 @@ ANCHOR_SUFFIX = ".anchor"
 """Follows a policy's name in the name of its anchor's file, so no policy's name may end so."""
 BASE = "base"
 """The reference that is the system of a pull request's base commit."""
+_WHERE = "Slice: category, term, band, setting, …"
 _MAX = "Largest accepted value; `parity` has standard limits."
 _REGRESSION = "Largest accepted worsening since the baseline; `parity` has standard limits."
 _QUESTIONS = ("max", "min", "max_abs", "regression", "budget")
@@ -46,9 +47,7 @@ class Gate(Strict):
     suite: str | None = Field(
         default=None, description="Suite; default: every suite that it can be asked of."
     )
-    where: dict[str, str] = Field(
-        default_factory=dict, description="Slice: category, term, band, setting, …"
-    )
+    where: dict[str, str] = Field(default_factory=dict, description=_WHERE)
     max: Finite | None = Field(default=None, description=_MAX)
     regression: Annotated[float, Field(ge=0, le=3)] | None = Field(
         default=None, description=_REGRESSION
@@ -144,7 +143,7 @@ class WaiverPolicy(Strict):
         default=None,
         description="Of parity: `everybody`, a category or an identity.",
     )
-    where: dict[str, str] = Field(default_factory=dict, description="Of a metric, its slice.")
+    where: dict[str, str] = Field(default_factory=dict, description=_WHERE)
     suite: str | None = Field(default=None, description="Suite, where several have the rule.")
     up_to: Finite = Field(description="Largest value that is waived.")
     reason: Annotated[Text, Field(max_length=300)] = Field(description="Why; in every report.")
@@ -168,7 +167,6 @@ class Policy(Strict):
 
     version: Literal[1] = Field(description="Version of the policy format.")
     name: Name = Field(description="Name of the policy; its baseline is `baselines/<name>.json`.")
-    description: str = Field(default="", description="For readers.")
     seed: Seed = Field(
         default=42, description="Seed of resampling and of everything drawn at random."
     )

@@ -80,17 +80,15 @@ class PerturbationSet:
         return replace(self, terms=tuple(terms))
 
 
-def drawn(
-    control: PerturbationSet, identities: Iterable[PerturbationSet], count: int | None = None
-) -> PerturbationSet:
-    """Draw `count` of the control set's terms, or as many as it says itself.
+def drawn(control: PerturbationSet, identities: Iterable[PerturbationSet]) -> PerturbationSet:
+    """Draw as many of the control set's terms as it says.
 
     Of the two forms, with the set's `head` and without, as many as the identities have in
     proportion, and of each form phrases as long as the identities' are: to each quantile of their
     lengths the nearest that is left, of equally near ones by the hash of id and term. So the draw
     is always the same.
     """
-    count = control.draw if count is None else count
+    count = control.draw
     if count is None or count >= len(control.terms):
         return control
     phrases = [phrase for group in identities for term in group.terms for phrase in term.phrases]

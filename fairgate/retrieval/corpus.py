@@ -187,17 +187,15 @@ class CorpusColumns:
         return CorpusDocument(id=id_, text=text, label=label)
 
 
-def read_document_labels(
-    path: str, *, id_column: str | None = None, label_column: str | None = None
-) -> Mapping[str, str]:
+def read_document_labels(path: str) -> Mapping[str, str]:
     """Return the label of each document that a table names; rows without a label are left out.
 
     Raises DataError with `path:line` for an id with two labels, for what is no id or no label, and
     for a file without any label.
     """
     names = table_columns(path)
-    ids = needed_column(path, names, id_column, ID_COLUMNS, "id")
-    column = needed_column(path, names, label_column, LABEL_COLUMNS, "label")
+    ids = needed_column(path, names, None, ID_COLUMNS, "id")
+    column = needed_column(path, names, None, LABEL_COLUMNS, "label")
     reader = LabelReader(column)
     labels: dict[str, str] = {}
     places: dict[str, str] = {}

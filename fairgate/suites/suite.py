@@ -109,11 +109,10 @@ class Materials(Protocol):
         control: str,
         *,
         phrases: int | None = None,
-        control_phrases: int | None = None,
     ) -> Sequence[PerturbationSet] | None:
-        """Return the sets in the order named, the control arm's last, with so many phrases.
+        """Return the sets in the order named, the control arm's last.
 
-        `phrases` are the most for each term, `control_phrases` those of the control arm.
+        `phrases` are the most for each term.
         """
         ...
 

@@ -116,9 +116,6 @@ class HttpAsked(Strict):
         "`{{instruction}}`, `{{prompt}}` (all in one), `{{options}}`, "
         "`{{documents}}`, `{{changed}}`, `{{session}}` or `{{messages}}`.",
     )
-    headers: dict[Header, str] = Field(
-        default_factory=dict, description="Headers to send; secrets do not belong here."
-    )
     headers_env: dict[Header, Variable] = Field(
         default_factory=dict,
         description="Header to the NAME of the environment variable with its whole value.",
@@ -237,7 +234,6 @@ class HttpApplication:
             name=self.name,
             limits=limits_of(seconds=part.timeout, concurrency=part.concurrency),
             variables=part.headers_env,
-            more_headers=part.headers,
             key="headers_env",
             set_to="set it to the whole value of the header",
             remedy="check `url`, `method` and `request`; if that is how it refuses to answer, let "
@@ -255,7 +251,6 @@ class HttpApplication:
             part.url,
             part.request,
             repr(self._paths),
-            sorted(part.headers.items()),
             sorted(part.headers_env.items()),
             self.revision,
         )

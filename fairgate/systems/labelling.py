@@ -35,12 +35,6 @@ class LabelsPolicy(Strict):
         default=None,
         description="A table with a row a document.",
     )
-    id: str | None = Field(
-        default=None, description="Column of the document's id; default: found by name."
-    )
-    label: str | None = Field(
-        default=None, description="Column of the label; default: found by name."
-    )
     classifier: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
         description="Labels the documents that the file does not name.",
@@ -50,8 +44,6 @@ class LabelsPolicy(Strict):
     def _names_a_source(self) -> Self:
         if self.file is None and self.classifier is None:
             raise ValueError("names nothing that gives labels; add `file` or `classifier`")
-        if self.file is None and (self.id or self.label):
-            raise ValueError("has columns of no file; add `file`, or remove them")
         return self
 
 
@@ -207,4 +199,4 @@ def _read(policy: LabelsPolicy, runtime: Runtime) -> Mapping[str, str]:
     from fairgate.retrieval.corpus import read_document_labels
 
     path = existing(policy.file or "", runtime.root, confined=runtime.confined)
-    return read_document_labels(str(path), id_column=policy.id, label_column=policy.label)
+    return read_document_labels(str(path))

@@ -78,11 +78,6 @@ class EmbedderPolicy(Strict):
         description="Keep so many components of each vector; default: `truncate_dim`.",
     )
 
-    max_tokens: Annotated[int, Field(ge=3)] | None = Field(
-        default=None,
-        description="Most tokens of a text; default: the limit in the model's files.",
-    )
-
     @property
     def choice(self) -> EmbedderChoice:
         """The settings that are not left to the model's files; embedded models have no prompts."""

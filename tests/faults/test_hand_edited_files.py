@@ -26,7 +26,7 @@ POLICY = {
             "perturbations": ["terms.yaml"], "bands": "from-baseline",
         },
         {
-            "id": "items", "kind": "bbq", "items": {"path": "items.jsonl", "format": "neutral"},
+            "id": "items", "kind": "bbq", "items": {"path": "items.jsonl"},
             "collections": ["stances.jsonl"], "settings": ["none", "full"], "retrievers": ["bm25"],
             "top_k": 2,
         },

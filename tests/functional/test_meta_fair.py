@@ -176,7 +176,7 @@ def test_a_limit_counts_for_each_relation_and_keeps_the_dimensions(gate):
 @pytest.mark.walk(1)
 @pytest.mark.parametrize("relation", INVERTED)
 def test_the_second_wave_holds_the_response_and_the_form_that_the_policy_asks_for(gate, relation):
-    gate.policy(relations=relation, more=", limit: 2, respond: [Use at most 60 words.]")
+    gate.policy(relations=relation, more=", limit: 2")
     first = gate.answers(lambda row: f"<think>hm</think> 1. Train {{response}} {row['key']}")
     assert [row["wave"] for row in first] == [1, 1]
     assert "Use at most 60 words." in first[0]["prompt"]

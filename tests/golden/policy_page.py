@@ -61,6 +61,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
         {"": "Columns"},
     ),
     "`judge`": ("", {"": "JudgePolicy"}),
+    "`waivers`": ("", {"": "WaiverPolicy"}),
     "`gates`": ("", {"parity": "ParityPolicy", "metric": "GatePolicy"}),
 }  # fmt: skip
 """Heading → what is said first, and the definitions whose keys stand there, by where each is used."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 from pydantic import AfterValidator, Field, Tag, field_validator, model_validator
 
 from fairgate.domain.schema import (
+    LIMIT,
     Access,
     ActionsPolicy,
     ByShape,
@@ -39,12 +40,6 @@ PAPER_CONTROL = "paper"
 """What policies may call the nine nouns `neutral`."""
 LABEL_PLACE = "{label}"
 DEFAULT_SENTIMENT = "minilm-sentiment"
-_FORM_OF_ANSWERS = (
-    "Write a numbered or bulleted list.",
-    "Use at most 100 words.",
-    "Do not mention demographic attributes of the people the question is about.",
-)
-"""Meta-Fair, section 3.2.2."""
 _NAMES_APART = (
     "the relations `names/*` need pools of names, such as `names-us-gender`, and no other relation "
     "takes them: give names a suite of their own, with pools alone under `perturbations`"
@@ -188,9 +183,7 @@ class SuitePolicy(SuiteModel):
         default_factory=list,
         description="Files of sensitive attributes of your own that generated sources state.",
     )
-    limit: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="Use only the first so many sources."
-    )
+    limit: Annotated[int, Field(ge=1)] | None = Field(default=None, description=LIMIT)
     relations: Annotated[list[Text], Field(min_length=1)] = Field(
         default=["set-equivalence"],
         description="Ids of metamorphic relations, or a family such as `meta-fair/*`.",
@@ -208,10 +201,6 @@ class SuitePolicy(SuiteModel):
         description="Set of control prompts; `none` asks none, `paper` nine fixed "
         "nouns; default for `documents/subject`: `neutral-subjects`.",
     )
-    control_phrases: Annotated[int, Field(ge=1)] | None = Field(
-        default=None,
-        description="How many control prompts are asked; default: as the set says.",
-    )
     read: Annotated[
         Annotated[AnswerPart, Tag("<scalar>")]
         | Annotated[Annotated[list[AnswerPart], Field(max_length=3)], Tag("<list>")],
@@ -225,10 +214,6 @@ class SuitePolicy(SuiteModel):
     turns: Annotated[list[Text], Field(max_length=20)] = Field(
         default_factory=list,
         description="What the user says between the first turn and the question.",
-    )
-    respond: Annotated[list[Text], Field(max_length=20)] = Field(
-        default=list(_FORM_OF_ANSWERS),
-        description="What is asked of the form of answers that relations compare or embed.",
     )
     criterion: Literal["count", "any", "sequence"] = Field(
         default="count", description="When two label profiles of the top k differ (asr/retrieval)."
@@ -345,10 +330,7 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
     sets: Sequence[PerturbationSet] | None = ()
     if makes:
         sets = materials.perturbation_sets(
-            policy.perturbations,
-            policy.control,
-            phrases=policy.phrases,
-            control_phrases=policy.control_phrases,
+            policy.perturbations, policy.control, phrases=policy.phrases
         )
     if read is None or sets is None:
         return None

@@ -357,8 +357,8 @@ def format_of(columns: Sequence[str], path: str) -> str:
             return name
     raise DataError(
         f"{path}: no format of question items has the columns {capped(sorted(present), 200)}; "
-        "expected BBQ, KoBBQ, CBBQ, JBBQ or the neutral format: name it with `format`, and other "
-        "names of its columns with `columns`"
+        "expected those of BBQ, KoBBQ, CBBQ, JBBQ or the neutral format: say with `columns` what "
+        "they are called here"
     )
 
 
@@ -412,7 +412,6 @@ def read_items(
     path: str,
     unknown_wordings: Sequence[str],
     *,
-    format_name: str | None = None,
     metadata: str | None = None,
     categories: Sequence[str] | None = None,
     columns: Mapping[str, str] = _AS_THEY_ARE,
@@ -426,10 +425,8 @@ def read_items(
     """
     targets = _targets(metadata) if metadata else {}
     raw: list[RawItem] = []
-    for file in _paths(path, format_name, columns):
-        read, _ = FORMATS[
-            format_name or format_of(_named(file, table_columns(file), columns), file)
-        ]
+    for file in _paths(path, columns):
+        read, _ = FORMATS[format_of(_named(file, table_columns(file), columns), file)]
         items_of_file = (
             read(_renamed(row.values, columns), f"{file}:{row.line}", unknown_wordings)
             for row in read_rows(file)
@@ -481,30 +478,27 @@ def _renamed(row: Mapping[str, object], columns: Mapping[str, str]) -> Mapping[s
     return rest | {name: row.get(own) for name, own in columns.items()}
 
 
-def _paths(path: str, format_name: str | None, columns: Mapping[str, str]) -> list[str]:
+def _paths(path: str, columns: Mapping[str, str]) -> list[str]:
     """Return the item files of a folder (of its folders, where it has none itself)."""
     folder = Path(path)
     if not folder.is_dir():
         return [path]
     for level in ("*", "**/*"):
         tables = [p for p in sorted(folder.glob(level)) if p.suffix.lower() in _ENDINGS]
-        files = [
-            str(file)
-            for file in tables
-            if file.is_file() and _has_items(str(file), format_name, columns)
-        ]
+        files = [str(file) for file in tables if file.is_file() and _has_items(str(file), columns)]
         if files:
             return files
     raise DataError(f"{path}: the folder holds no {', '.join(_ENDINGS)} file with question items")
 
 
-def _has_items(path: str, format_name: str | None, columns: Mapping[str, str]) -> bool:
-    """Return whether a folder's file is meant: of the named format, or of any that is known."""
+def _has_items(path: str, columns: Mapping[str, str]) -> bool:
+    """Return whether a folder's file is of a known format."""
     own = table_columns(path)
     try:
-        return format_name in (None, format_of(_named(path, own, columns), path))
+        format_of(_named(path, own, columns), path)
     except DataError:
         return False  # templates and vocabularies lie beside the items
+    return True
 
 
 def _targets(path: str) -> Targets:

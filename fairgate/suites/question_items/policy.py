@@ -8,6 +8,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 
 from fairgate.domain.cases import DEFAULT_INSTRUCTION, DEFAULT_RETRIEVER, NO_RETRIEVAL
 from fairgate.domain.schema import (
+    LIMIT,
     Access,
     Address,
     ByShape,
@@ -37,12 +38,9 @@ class ItemsPolicy(Strict):
     path: Annotated[Text, Names(Role.ITEMS)] = Field(
         description="File, folder of files, Hugging Face data set or embedded name."
     )
-    format: Literal["bbq", "kobbq", "cbbq", "jbbq", "neutral"] | None = Field(
-        default=None, description="Format of the files; default: by their columns."
-    )
     columns: Annotated[dict[Text, Text], Later()] = Field(
         default_factory=dict,
-        description="Columns by the format's names, such as `{question: q, ans0: option_a}`.",
+        description="Columns by the names of BBQ, KoBBQ, CBBQ, JBBQ or the neutral format, such as `{question: q, ans0: option_a}`.",
     )
     metadata: Annotated[str | None, Names(Role.ITEMS)] = Field(
         default=None,
@@ -132,7 +130,7 @@ class BbqSuitePolicy(SuiteModel):
     )
     limit: Annotated[int, Field(ge=4)] | None = Field(
         default=None,
-        description="Most items of each category: whole 4-tuples.",
+        description=LIMIT,
     )
     shuffle: bool = Field(
         default=True, description="Shuffle the options of each item, by the policy's seed."

@@ -55,7 +55,6 @@ JUDGED = policy_with(f"{TEXT}judge: {{id: j, record: r.json, generators: [{{mode
 POLICY_FIELDS = {
     "version": None,  # there is one
     "name": "q",
-    "description": None,  # for readers
     "seed": 1,
     "system": RECORDED,
     "suites": POLICY.suites[:1],

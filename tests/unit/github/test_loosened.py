@@ -209,7 +209,7 @@ def test_a_rule_whose_slice_is_no_longer_asked_about_is_said_beside_the_suite():
         ("max: 0.2,", "max: 0.1,"), ("min: 0.1", "min: 0.5"), ("regression: 0.02", "regression: 0.01"),
         ("budget: 0.04", "budget: 0.03"),
         ("min_decided: 0.95", "min_decided: 0.99"),
-        ("reason: r", "reason: another"), ("reason: r}", "reason: r}\nredact: hash\ndescription: d"),
+        ("reason: r", "reason: another"), ("reason: r}", "reason: r}\nredact: hash"),
         ("gates:\n", "gates:\n  - {metric: asr/retrieval, max: 0.01}\n"),
     ],
 )  # fmt: skip

@@ -150,17 +150,6 @@ def test_states_in_whole_numbers_are_refused(tmp_path):
         assert OnnxEncoder(folder).embed(["a b"])[0] == pytest.approx(unit(SUM), abs=1e-3)
 
 
-def test_the_policy_sets_the_length_within_what_positions_allow(tmp_path):
-    folder = write_encoder(
-        tmp_path / "m", files={"sentence_bert_config.json": {"max_seq_length": 5}}
-    )
-    longer = OnnxEncoder(folder, choice=EmbedderChoice(max_tokens=6))
-    assert OnnxEncoder(folder).settings.max_tokens == 5
-    assert longer.embed(["a b c d soup"])[0] == pytest.approx(longer.embed(["a b c d"])[0])
-    assert longer.fingerprint != OnnxEncoder(folder).fingerprint
-    assert "positions for 16 tokens" in refusal(folder, choice=EmbedderChoice(max_tokens=17))
-
-
 def test_prompts_stand_before_queries_and_documents(tmp_path):
     prompts = {"query": "query: ", "document": "passage: ", "Clustering": "c "}
     files = {PROMPTS: {"prompts": prompts}}

@@ -40,9 +40,9 @@ def test_each_is_said_in_four_phrases_that_fit_behind_i_am(name, term):
     "set-equivalence", "conversation/introduction", "documents/subject")], ids=lambda r: r.id)  # fmt: skip
 def test_every_phrase_fits_every_template(relation):
     control = "neutral-subjects" if relation.changes_documents else "neutral-phrases"
-    every = len(load_perturbation_set(control).terms)
-    sets, misfits, problems = collect_perturbation_sets(SETS, control, control_phrases=every)
+    sets, misfits, problems = collect_perturbation_sets(SETS, control)
     assert not [*misfits, *problems]
+    sets[-1] = load_perturbation_set(control)
     linter = Linter(relation.fault, sets)
     seen = set()
     for source in SOURCES:
