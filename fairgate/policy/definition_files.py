@@ -574,8 +574,9 @@ def collect_perturbation_sets(
     """Return the sets of a suite, and everything wrong with the others, reported at once.
 
     Demographic sets come in the order of the policy, with at most `phrases` of each term, then the
-    control set, if there is one, with as many of its terms as it says (`drawn`). What is wrong are names that do not fit, with their place in the suite
-    (`("perturbations", 1)`), and defects inside the files that were named.
+    control set, if there is one, with as many of its terms as it says (`drawn`). What is wrong are
+    names that do not fit, with their place in the suite (`("perturbations", 1)`), and defects
+    inside the files that were named.
     """
     sets: list[PerturbationSet] = []
     misfits: list[YamlFault] = []

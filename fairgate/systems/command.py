@@ -34,7 +34,7 @@ from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.labelling import LabelsField
 from fairgate.systems.resources import Resources
 from fairgate.systems.revisions import RevisionField, resolved, revision_text
-from fairgate.systems.service_fields import MOST_BYTES, TAKES, OwnResponsePaths, Variable
+from fairgate.systems.service_fields import MOST_BYTES, TAKES, OwnResponsePaths, Seconds, Variable
 
 if TYPE_CHECKING:
     import asyncio
@@ -58,9 +58,7 @@ class CommandAsked(Strict):
         description="What names its state, so that replies are reused: `{files: [app, "
         "data]}`, or a name that you change.",
     )
-    timeout: Annotated[float, Field(gt=0, le=3600)] = Field(
-        default=120.0, description="Seconds to wait for one complete answer."
-    )
+    timeout: Seconds = 120.0
     processes: Annotated[int, Field(ge=1, le=64)] = Field(
         default=1, description="How many of the program run side by side."
     )

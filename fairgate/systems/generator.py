@@ -256,7 +256,7 @@ class EndpointPart(Strict):
         description="What names its state, so that replies are reused: `{files: [app, "
         "data]}`, or a name that you change.",
     )
-    timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
+    timeout: Seconds = 120.0
     concurrency: Concurrency = 4
 
     @model_validator(mode="after")

@@ -125,7 +125,7 @@ class HttpAsked(Strict):
         description="What names its state, so that replies are reused: `{files: [app, "
         "data]}`, or a name that you change.",
     )
-    timeout: Seconds = Field(default=120.0, description="Seconds to wait for one complete answer.")
+    timeout: Seconds = 120.0
     concurrency: Concurrency = 4
 
     @model_validator(mode="after")

@@ -16,7 +16,14 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Header = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$")]
 MOST_BYTES = 16 << 20
 """Of one answer."""
-Seconds = Annotated[float, Field(gt=0, le=3600)]
+Seconds = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=3600,
+        description="Seconds to wait for one complete answer; of `serve` until it is ready.",
+    ),
+]
 Concurrency = Annotated[
     int, Field(ge=1, le=256, description="Requests that are under way at once.")
 ]

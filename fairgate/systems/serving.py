@@ -46,7 +46,7 @@ class ServePart(Strict):
         description="Program and arguments; no shell is between."
     )
     ready_url: Address = Field(description="Address that answers once it can be asked.")
-    timeout: Seconds = Field(default=60.0, description="Seconds until it must be ready.")
+    timeout: Seconds = 120.0
     env: list[Variable] = Field(
         default_factory=list,
         description="NAMES of the environment variables that it is given.",

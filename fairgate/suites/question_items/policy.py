@@ -40,7 +40,8 @@ class ItemsPolicy(Strict):
     )
     columns: Annotated[dict[Text, Text], Later()] = Field(
         default_factory=dict,
-        description="Columns by the names of BBQ, KoBBQ, CBBQ, JBBQ or the neutral format, such as `{question: q, ans0: option_a}`.",
+        description="Columns by the names of BBQ, KoBBQ, CBBQ, JBBQ or the neutral format: "
+        "`{question: q, ans0: option_a}`.",
     )
     metadata: Annotated[str | None, Names(Role.ITEMS)] = Field(
         default=None,
