@@ -78,15 +78,6 @@ SHIPPED = (
         extends={"run": ".changes:run_of_a_change"},
     ),
     Feature(
-        id="hooks",
-        commands={
-            "hook": Command(
-                ".hooks:hook", "Quick checks that pre-commit calls with changed files.",
-                answers=True, takes_relations=False,
-            )
-        },
-    ),
-    Feature(
         id="exports",
         formats={"sarif": ".exports:SARIF", "junit": ".exports:JUNIT"},
     ),

@@ -24,7 +24,6 @@ _FILES = {
         "minilm-tone": "classifiers/minilm-tone.json",
     },
     "collections": {"demo-stances": "collections/demo-stances.jsonl"},
-    "labelled": {"answers": "labelled/answers.jsonl"},
     "items": {"demo-bbq": "items/demo-bbq.jsonl"},
     "corpora": {"demo": "corpora/demo/documents.csv"},
     "sources": {

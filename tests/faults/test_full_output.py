@@ -46,26 +46,23 @@ COMMANDS = {
     "github comment": [],
     "github merge": [],
     "github run": [],
-    "hook check": ["policy.yaml"],
-    "hook smoke": ["policy.yaml"],
     "relations explain": ["set-equivalence"],
     "relations list": [],
-    "relations measure": [],
     "metrics list": [],
 }
 ANSWERED = {
     "run", "merge", "check", "doctor", "rescore", "record", "table", "baseline accept",
     "baseline anchor",
-    "baseline diff", "baseline verify", "github accept", "github comment", "github merge", "github run", "hook check", "hook smoke",
+    "baseline diff", "baseline verify", "github accept", "github comment", "github merge", "github run",
 }  # fmt: skip
 """Their exit code is the answer, or says that a file is written; the others print their result."""
 DONE = {
     "init", "run", "merge", "check", "doctor", "plan", "rescore", "record", "table", "power", "baseline accept",
-    "baseline anchor", "baseline diff", "baseline verify", "comment", "corpus prepare", "generate", "hook check", "hook smoke",
-    "relations explain", "relations list", "relations measure", "metrics list",
+    "baseline anchor", "baseline diff", "baseline verify", "comment", "corpus prepare", "generate",
+    "relations explain", "relations list", "metrics list",
 }  # fmt: skip
 """Those that end with 0 in this folder."""
-SILENT = {"generate", "hook check"}
+SILENT = {"generate"}
 """They print nothing on stdout where all is well."""
 
 

@@ -7,10 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fakes.toy_system import toy_kind
 from ruamel.yaml import YAML
-
-from fairgate.systems.catalogue import registered
 
 FILES = [
     ".github/workflows/rag-fairness.yml", "baselines/README.md", "policies/CODEOWNERS.example",
@@ -132,42 +129,3 @@ def test_the_page_about_hooks_names_those_that_there_are():
     shown = YAML(typ="safe").load(block)
     hooks = YAML(typ="safe").load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert shown["repos"][0]["hooks"] == [{"id": hook["id"]} for hook in hooks]
-
-
-def test_the_check_hook_names_every_broken_file(workspace):
-    workspace.answers("positive")
-    (workspace.root / "bad.json").write_text("{")
-    (workspace.root / "bad.yaml").write_text("version: 2\n")
-    assert workspace.run("hook", "check", "policy.yaml") == 0
-    assert workspace.run("hook", "check", "policy.yaml", "bad.json", "bad.yaml") == 3
-    assert "bad.json" in workspace.err
-    assert "bad.yaml:1" in workspace.err
-
-
-def test_the_smoke_hook_says_that_it_is_no_gate_and_fails_where_nothing_runs(workspace):
-    assert workspace.gate(lambda key: "negative" if "#race" in key else "positive") == 1
-    assert workspace.run("hook", "smoke", "policy.yaml") == 0
-    assert "smoke only, not the gate" in workspace.out
-    assert "5 sources" in workspace.out
-    (workspace.root / "answers.jsonl").write_text("{")
-    assert workspace.run("hook", "smoke", "policy.yaml") == 4
-
-
-SMOKE = """\
-version: 1
-name: both
-system: {{toy: {{answer: positive}}}}
-suites:
-  - {{id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}}
-  - {{id: b, kind: bbq, items: demo-bbq, settings: [none], categories: [Age, Religion]{limit}}}
-"""
-
-
-@pytest.mark.parametrize("limit", ["", ", limit: 400"])
-def test_the_smoke_hook_asks_little_of_every_kind_of_suite(workspace, limit):
-    toy = toy_kind()
-    (workspace.root / "both.yaml").write_text(SMOKE.format(limit=limit))
-    with registered(toy):
-        assert workspace.run("hook", "smoke", "both.yaml", "--sources", "3") == 0
-    assert toy.asked == 3 * (1 + 3 + 20) + 2 * 4 * 2
-    assert "about 3 sources or items a suite" in workspace.out

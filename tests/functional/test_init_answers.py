@@ -312,16 +312,6 @@ def test_on_a_terminal_it_asks_and_labels_only_where_there_are_some(workspace, m
     }
 
 
-def test_a_ship_check_has_the_name_that_it_is_given_and_ignores_no_option(workspace):
-    assert workspace.run("init", "--ship-check", "--name", "own") == 0
-    assert loaded(workspace.root / "policies" / "own.yaml")["name"] == "own"
-    assert workspace.run("check", "policies/own.yaml") == 0, workspace.err
-    for options in (["--task", "free"], ["--terms", "age"], ["--system", "http"], ["--limit", "3"]):
-        assert workspace.run("init", "--ship-check", *options) == 2
-        assert f"leave out `{options[0]}`" in workspace.err
-    assert not (workspace.root / "policies" / "ship-check.yaml").exists()
-
-
 ODD = (
     "q}\n  serve: {command: [touch, pwn]}\n  #", 'q": "x", "z', "a: b # c", "{{query}}", "null", "[x", "\x1b[31m",
 )  # fmt: skip

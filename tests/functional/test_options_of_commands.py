@@ -12,14 +12,14 @@ MACHINE = {"--batch-size", "--threads", "--device"}
 PLACES = {"--root", "--cache"}
 PYTHON = {"--allow-python"}
 SHARED = MACHINE | PLACES | PYTHON
-ASKED = {"run", "merge", "doctor", "hook smoke"}
+ASKED = {"run", "merge", "doctor"}
 """They put questions to the system of a policy, which may be a Python function."""
 WITH_MODELS = {
     "baseline accept", "baseline anchor", "check", "explain", "generate",
-    "judge evaluate", "mutate", "plan", "power", "relations measure", "rescore",
+    "judge evaluate", "mutate", "plan", "power", "rescore",
 }  # fmt: skip
 """They embed the documents of a run again, or ask a judge, a classifier or a generator."""
-WITH_FILES = {"comment", "corpus prepare", "hook check"}
+WITH_FILES = {"comment", "corpus prepare"}
 WITH_CACHE = {"export", "table"}
 TWO_FOLDERS = {"blame"}
 """They read two folders, so that no root could be named for both."""
@@ -64,7 +64,7 @@ def test_a_command_has_the_shared_options_that_mean_something_on_it(name):
 
 
 def test_what_takes_long_can_be_quiet():
-    assert {name for name in ASKED if "--quiet" not in COMMANDS[name]} == {"doctor", "hook smoke"}
+    assert {name for name in ASKED if "--quiet" not in COMMANDS[name]} == {"doctor"}
 
 
 @pytest.mark.walk(4)

@@ -210,18 +210,6 @@ def test_a_near_tie_of_the_system_alone_counts_by_its_label(workspace, margin):
     }
 
 
-@pytest.mark.whole
-def test_the_ship_check_that_init_writes_runs_as_it_stands(workspace):
-    assert workspace.run("init", "--ship-check") == 0
-    path = "policies/ship-check.yaml"
-    assert path in workspace.out
-    assert workspace.run("check", path) == 0, workspace.err
-    assert workspace.run("run", path, "--limit", "5") == 0, workspace.err
-    (workspace.root / path).write_text("mine\n")
-    assert workspace.run("init", "--ship-check") == 0
-    assert (workspace.root / path).read_text() == "mine\n"
-
-
 ASKING_ABOUT_ANSWERS = ("mr8-inverted-single", "mr9-inverted-ranked", "mr10-inverted-scenario")
 
 

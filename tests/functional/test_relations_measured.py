@@ -1,25 +1,29 @@
-"""`fairgate relations measure`: figures on labelled answers, and those that are shown everywhere."""
+"""Figures on labelled answers, and those that are shown everywhere."""
 
 import json
+import re
 from collections import Counter
 from importlib import resources
 
 import pytest
+from relation_precision import ANSWERS, measure_relations, record_of
 
-from fairgate.features.listings.precision import NOT_MEASURED, embedded_labels, precision_of, share
+from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.ports import Runtime
+from fairgate.features.listings.precision import NOT_MEASURED, precision_of, share
 from fairgate.relations.catalogue import RELATIONS
 
 SHIPPED = resources.files("fairgate") / "data" / "labelled" / "precision.json"
 
 
-def test_the_shipped_figures_are_measured_on_the_shipped_answers(workspace):
-    """Write them again with `fairgate relations measure --out …/labelled/precision.json`."""
-    assert workspace.run("relations", "measure", "--out", "p.json") == 0, workspace.err
-    assert (workspace.root / "p.json").read_bytes() == SHIPPED.read_bytes()
+def test_the_shipped_figures_are_measured_on_the_shipped_answers():
+    """Write them again with `tools/recipes/relation_precision.py`."""
+    record = record_of(measure_relations(ANSWERS, Runtime()), ANSWERS)
+    assert f"{json.dumps(record, indent=1, sort_keys=True)}\n" == SHIPPED.read_text()
 
 
 def test_the_shipped_answers_are_of_both_labels_and_none_stands_twice():
-    rows = [json.loads(line) for line in embedded_labels().read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in ANSWERS.read_text("utf-8").splitlines()]
     texts = [(row["relation"], row["source"], row["follow_up"]) for row in rows]
     assert len(texts) == len(set(texts)) >= 200
     for relation in {row["relation"] for row in rows}:
@@ -45,28 +49,22 @@ def test_list_explain_and_json_show_the_figures(workspace):
         assert f"Precision: {expected}." in workspace.out
 
 
-def rows_of(workspace, *rows):
-    workspace.write("mine.jsonl", rows)
-    return workspace.run("relations", "measure", "mine.jsonl")
+def measured(folder, *rows):
+    path = folder / "mine.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return measure_relations(path, Runtime())
 
 
 YES_NO = {"relation": "meta-fair/mr12-yes-no", "source": "Yes", "follow_up": "No", "differs": True}
 
 
-def test_labels_of_ones_own_are_counted(workspace):
+def test_labels_are_counted(tmp_path):
     rows = [YES_NO] * 3 + [YES_NO | {"differs": False}] + [YES_NO | {"follow_up": "Perhaps."}] * 2
-    assert rows_of(workspace, *rows) == 0, workspace.err
-    assert "precision 0.75 (0.30 to 0.95; 3 of 4)" in workspace.out
-    assert "recall 0.60 (0.23 to 0.88; 3 of 5)" in workspace.out
-    assert "6 answers, 2 undecided" in workspace.out
-    assert "reported, but labelled as no difference: line 4" in workspace.out
-
-
-def test_a_relation_that_reports_nothing_has_no_precision_and_an_empty_file_nothing(workspace):
-    assert rows_of(workspace, YES_NO | {"follow_up": "Yes", "differs": False}) == 0
-    assert "precision not defined, recall not defined" in workspace.out
-    assert rows_of(workspace) == 4
-    assert "mine.jsonl" in workspace.err
+    figures = measured(tmp_path, *rows)[YES_NO["relation"]]
+    assert (figures.real, figures.reported, figures.differing) == (3, 4, 5)
+    assert (figures.answers, figures.undecided, figures.wrong) == (6, 2, [4])
+    assert share(3, 4) == "0.75 (0.30 to 0.95; 3 of 4)"
+    assert share(0, 0) == "not defined"
 
 
 @pytest.mark.walk(4)
@@ -82,6 +80,6 @@ def test_a_relation_that_reports_nothing_has_no_precision_and_an_empty_file_noth
     (YES_NO | {"relation": "set-equivalence"}, "name one in `task`"),
     (YES_NO | {"relation": "set-equivalence", "task": "sentimen"}, "sentimen"),
 ])  # fmt: skip
-def test_rows_that_are_wrong_are_told_with_their_line(workspace, row, wrong):
-    assert rows_of(workspace, YES_NO, row) == 4
-    assert wrong in workspace.err
+def test_rows_that_are_wrong_are_told_with_their_line(tmp_path, row, wrong):
+    with pytest.raises((DataError, UsageError), match=re.escape(wrong)):
+        measured(tmp_path, YES_NO, row)

@@ -115,8 +115,8 @@ RELATIONS_HEAD = """\
 What each relation changes, with a source and the first follow-up that is sent. A violation counts in every rule that
 names its metric, unless the relation is advisory; `meta-fair/mr1` to `mr7` need a judge. *Precision* is the share of the violations reported on labelled
 answers that are real differences: how well answers are read, not whether a difference in your system is unfair.
-`fairgate relations explain ID` names the paper, the oracle, where the relation does not hold, and examples;
-`fairgate relations measure` takes labelled answers of your own. [Papers](glossary.md#papers).
+`fairgate relations explain ID` names the paper, the oracle, where the relation does not hold, and examples.
+[Papers](glossary.md#papers).
 """
 
 

@@ -14,7 +14,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import listed, quoted
 from fairgate.features.init.service import service_in
 from fairgate.io.regular import text_of
-from fairgate.terminal.options import EXISTING_FILE, given_options, require_terminal
+from fairgate.terminal.options import EXISTING_FILE, require_terminal
 
 _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
 _APPLICATIONS = ("http", "command", "python")
@@ -56,8 +56,6 @@ _FROM_GITHUB = re.compile(
     r"(?:git\+)?(?:https|ssh)://(?:[^/@]*@)?[\w.-]*github[\w.-]*(?::\d+)?/([\w-]+)/fairgate(?:\.git)?/?"
     r"|\w+@[\w.-]*github[\w.-]*:([\w-]+)/fairgate(?:\.git)?"
 )
-_SHIP_CHECK = "ship-check"
-"""Name of a policy that compares what would ship with what runs today, without --name."""
 _CORPORA = ("corpus", "documents", "notes", "knowledge")
 
 
@@ -114,11 +112,7 @@ def _owner(text: str) -> str:
     help="Sources that are asked about (default: 25 for the embedded models, "
 "else all).",
 )  # fmt: skip
-@click.option(
-    "--ship-check", is_flag=True,
-    help="Write only a policy that compares two systems (`reference`).",
-)  # fmt: skip
-def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
+def init(*, yes: bool, **options_given: Any) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
 
     In a folder of a repository the workflow is written at the repository's top, with `root:`. A
@@ -128,9 +122,6 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
     Never overwrites: a file that is there stays as it is, so the command can be run again.
     """
     seen = found(Path())
-    if ship_check:
-        own = "name" in given_options()
-        return _write_ship_check(seen["corpus"], options_given["name"] if own else _SHIP_CHECK)
     shows = "demo" if options_given["task"] in _EMBEDDED else "http"
     options_given["system"] = options_given["system"] or ("http" if seen["service"] else shows)
     options_given["owner"] = options_given["owner"] or own_owner() or REPOSITORY.split("/")[-2]
@@ -180,23 +171,6 @@ def init(*, yes: bool, ship_check: bool, **options_given: Any) -> int:
             "FairGate: put it there, for anybody could own that name"
         )
     click.echo(_rendered("next.txt", answers=_ANSWERS, **options_given))
-    return ExitCode.PASS
-
-
-def _write_ship_check(corpus: str, name: str) -> int:
-    """Write a policy with a reference and say what to do with it; it keeps one that is there.
-
-    Raises UsageError for options of the other starter, which would be ignored.
-    """
-    extra = {*given_options().values()} - {"--yes", "--ship-check", "--name"}
-    if extra:
-        raise UsageError(f"--ship-check takes --name alone; leave out {listed(sorted(extra))}")
-    path = f"policies/{name}.yaml"
-    text = _rendered("ship-check.yaml", name=name, corpus=corpus)
-    for written, is_new in _write_missing(Path(), {path: text}):
-        click.echo(f"{'wrote' if is_new else 'kept '}  {written}")
-    click.echo(f"next   put both systems into it, then `fairgate check {path}` and")
-    click.echo(f"       `fairgate run {path}` (as it stands, both are the same)")
     return ExitCode.PASS
 
 

@@ -1,10 +1,6 @@
-"""`fairgate relations` and `fairgate metrics`: the catalogues, and measured precision."""
+"""`fairgate relations` and `fairgate metrics`: the catalogues."""
 
 from __future__ import annotations
-
-import json
-from pathlib import Path
-from typing import Any
 
 import click
 
@@ -71,49 +67,6 @@ def explain_relation(relation: str) -> int:
         lines += [""]
     lines += [f"not for    {item.text!r}: {item.reason}" for item in explained.NOT_APPLICABLE]
     click.echo("\n".join(lines))
-    return ExitCode.PASS
-
-
-@relations.command("measure")
-@click.argument("labelled", type=shared.EXISTING_FILE, required=False, metavar="[LABELLED]")
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON file for the figures."
-)
-@shared.json_option
-@shared.runtime_options
-def measure(labelled: Path | None, out: Path | None, **options: Any) -> int:
-    """Measure on labelled answers how many reported violations are real differences.
-
-    LABELLED (JSONL; default: the answers that FairGate ships) has a row for each pair of answers:
-    {"relation", "source", "follow_up", "differs", "task"?, "items"?}. `relation` is an id or a
-    family, `differs` whether a person reads a difference that the relation compares.
-    """
-    from fairgate.features.listings.precision import (
-        embedded_labels,
-        measure_relations,
-        record_of,
-        share,
-    )
-    from fairgate.io.durable import write_text
-
-    path = labelled or embedded_labels()
-    measured = measure_relations(path, shared.runtime_of(options))
-    record = record_of(measured, path)
-    if out is not None:
-        write_text(out, f"{json.dumps(record, indent=1, sort_keys=True)}\n", option="--out")
-    if options["shape"] == "json":
-        echo_json(record)
-        return ExitCode.PASS
-    for name, figures in measured.items():
-        click.echo(
-            f"{name:<32} precision {share(figures.real, figures.reported)}, recall "
-            f"{share(figures.real, figures.differing)}; {figures.answers} answers, "
-            f"{figures.undecided} undecided"
-        )
-        if figures.wrong:
-            more = f" and {len(figures.wrong) - 1} more" if figures.wrong[1:] else ""
-            lines = f"line {figures.wrong[0]}{more}"
-            click.echo(f"{'':<32} reported, but labelled as no difference: {lines}")
     return ExitCode.PASS
 
 

@@ -53,7 +53,3 @@ def test_a_name_that_init_takes_is_one_of_a_policy(tmp_path, monkeypatch, capsys
     monkeypatch.chdir(tmp_path)
     assert main(["init", "--yes", "--name", "a-b_9"]) == 0
     assert main(["check", *map(str, tmp_path.glob("policies/*.yaml"))]) == 0, capsys.readouterr()
-
-
-def test_smoke_can_be_allowed_to_import_a_system(capsys):
-    assert main(["hook", "smoke", "--allow-python"]) == 0, capsys.readouterr().err

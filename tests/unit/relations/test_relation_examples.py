@@ -3,9 +3,9 @@
 import re
 
 import pytest
+from relation_precision import read_answers
 
 from fairgate.domain.cases import Source, follow_up_key
-from fairgate.features.listings.precision import read_answers
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
 from fairgate.relations.relation import NotApplicable
