@@ -55,11 +55,8 @@ lint: $(VENV)/test.stamp
 	$(BIN)/lint-imports --no-cache
 	! git grep -nE '^(<{7}|>{7}) '  # what a merge left
 
-# bench_start_up.py needs another checkout: it is run by hand.
-BENCHES = $(filter-out %/bench_start_up.py,$(sort $(wildcard tools/benchmarks/bench_*.py)))
-
 bench: $(VENV)/test.stamp $(EXPORT)/export.stamp  ## timings side by side in one run
-	for script in $(BENCHES); do echo "== $$script"; PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(EXPORT)/bin/python $$script || exit 1; done
+	for script in $(sort $(wildcard tools/benchmarks/bench_*.py)); do echo "== $$script"; PYTHONPATH=$(CURDIR):$(CURDIR)/tests $(EXPORT)/bin/python $$script || exit 1; done
 
 bench-growth: $(VENV)/test.stamp  ## 100,000 pairs against a fixed piece of work: fails where a run became slower or larger
 	$(BIN)/python tools/benchmarks/bench_growth.py --check

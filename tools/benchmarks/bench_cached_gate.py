@@ -11,8 +11,19 @@ import tempfile
 import time
 from pathlib import Path
 
-from stored_policy import POLICY
-
+POLICY = """\
+version: 1
+name: bench
+system:
+  retriever: {corpus: demo}
+  generator: {model: demo-slm, decoding: paper-text}
+suites:
+  - {id: sentiment, task: sentiment, sources: demo-reviews, control: neutral}
+gates:
+  - {parity: all, max: 0.99}
+  - {metric: asr/retrieval, max: 0.99, regression: 0.02}
+  - {metric: rrs/mean, max: 2.9, regression: 0.05}
+"""
 PROBE = """
 import resource, sys, time
 start = time.perf_counter()
