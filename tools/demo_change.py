@@ -32,17 +32,20 @@ def main() -> int:
         {"id": f"added-{number}", "text": text, "label": "toxic"}
         for number, text in enumerate(ADDED, start=1)
     ]
-    corpus = "corpus: {path: corpus.csv, prepare: true}"  # as the embedded one is read
-    policy = (ROOT / POLICY).read_text("utf-8").replace("corpus: demo", corpus)
+    policy = (ROOT / POLICY).read_text("utf-8").replace("corpus: demo", "corpus: corpus.jsonl")
+    prepare = [GATE, "corpus", "prepare", "raw.csv", "--output", "corpus.jsonl"]
     for side, documents in (("base", rows), ("head", [*rows, *added])):
         folder = ROOT / WORK / side
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "policies").mkdir(parents=True)
         (folder / POLICY).write_text(policy, "utf-8")
-        with (folder / "corpus.csv").open("w", newline="") as file:
+        with (folder / "raw.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, ["id", "text", "label"])
             writer.writeheader()
             writer.writerows(documents)
+        # As the embedded corpus is read.
+        command = [*prepare, "--tokenizer", "bundled"]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
     print("\nNow with three documents more, which are found wherever a Black person speaks:\n")
     run, cache = WORK / "run", ROOT / ".fairgate"
     accepted = ROOT / WORK / "baseline.json"

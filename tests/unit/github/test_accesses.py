@@ -83,7 +83,6 @@ ASKING = 'http: {url: "https://rag.invalid/ask", headers_env: {Authorization: KE
     "proposed",
     [
         f"{ASKING}, method: GET}}", f'{ASKING}, request: {{delete: "{{{{query}}}}"}}}}',
-        f"{ASKING}, headers: {{X-Admin: yes}}}}",
         f"{ASKING}}}".replace("Authorization", "X-Sudo"),
     ],
 )  # fmt: skip
