@@ -213,25 +213,6 @@ class Decides:
     """Marks a field all of whose files and models decide, whatever their roles elsewhere."""
 
 
-class Later:
-    """Marks a field that its model did not always have, for `facts`."""
-
-
-def facts(part: BaseModel, exclude: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the stated fields of a part of a policy, for fingerprints and for what must match.
-
-    Fields that are marked as `Later` are left out at their default: adding one keeps the
-    fingerprints, stored results and baselines of policies without it.
-    """
-    unset = {
-        name
-        for name, field in type(part).model_fields.items()
-        if any(isinstance(entry, Later) for entry in field.metadata)
-        and getattr(part, name) == field.get_default(call_default_factory=True)
-    }
-    return part.model_dump(exclude={*exclude, *unset})
-
-
 @dataclass(frozen=True, slots=True)
 class Named:
     """A file, folder or model that a policy names."""

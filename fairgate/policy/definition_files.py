@@ -113,18 +113,6 @@ def _folder(kind: str) -> Traversable:
     return resources.files("fairgate").joinpath("data", kind)
 
 
-def _unopened(policy: ClassifierPolicy, allowed: Sequence[str]) -> Classifier:
-    del allowed
-    raise DataError(f"the classifier {quoted(policy.model)} is not opened here")
-
-
-def load_task(
-    name: str, opens: Opens = _unopened, *, folder: Path | None = None, confined: bool = False
-) -> Task:
-    """Return the task that a policy calls `name`, see `read_task`."""
-    return task_from_policy(read_task(name, folder=folder, confined=confined), opens)
-
-
 def read_task(name: str, *, folder: Path | None = None, confined: bool = False) -> TaskPolicy:
     """Read the definition of the task `name`; see `named_document`.
 
@@ -149,7 +137,7 @@ def _sound(
     return content
 
 
-def task_from_policy(policy: TaskPolicy, opens: Opens = _unopened) -> Task:
+def task_from_policy(policy: TaskPolicy, opens: Opens) -> Task:
     """Return the task that a policy or a task file defines; labels become lower case.
 
     Raises DataError where a classifier does not fit.

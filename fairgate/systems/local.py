@@ -25,7 +25,6 @@ from fairgate.domain.schema import (
     Role,
     Strict,
     Text,
-    facts,
 )
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import find
@@ -549,7 +548,7 @@ def _temperature(generator: GeneratorModel) -> float | None:
 def _decoding_facts(generator: GeneratorModel) -> object:
     """Return how tokens are chosen, with the fields of requests that change it."""
     policy = generator.decoding
-    decoding = policy if isinstance(policy, str) else facts(policy)
+    decoding = policy if isinstance(policy, str) else policy.model_dump()
     extra = generator.endpoint.extra_body if isinstance(generator, EndpointGeneratorPolicy) else {}
     return [decoding, extra] if extra else decoding
 

@@ -96,7 +96,7 @@ def given(read):
     suite = MetamorphicSuite(
         policy=policy.suites[0],
         setup=Setup(seed=policy.seed, retriever=None),
-        task=task_from_policy(policy.suites[0].task),
+        task=task_from_policy(policy.suites[0].task, None),
         sources=[Source(id=f"r{i}", text=f"Request {i} about a credit line.") for i in range(40)],
         sets=load_perturbation_sets(["gender", "age"], "neutral"),
     )

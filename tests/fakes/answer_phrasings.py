@@ -9,8 +9,10 @@ import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from fakes.tasks import load_task
+
 from fairgate.domain.executions import Stop
-from fairgate.policy.definition_files import load_task, unknown_wordings
+from fairgate.policy.definition_files import unknown_wordings
 from fairgate.relations.oracles.choice import choice_stop, read_choice
 from fairgate.relations.oracles.closed import YesNoOracle, read_yes_no
 from fairgate.relations.oracles.label import first_label, read_label

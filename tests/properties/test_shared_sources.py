@@ -14,6 +14,7 @@ from fakes.attributes import uses
 from fakes.classifiers import WordClassifier
 from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import policy_of
+from fakes.tasks import load_task
 
 from fairgate.domain.cases import Source, Task, first_asked
 from fairgate.domain.errors import DataError
@@ -23,7 +24,6 @@ from fairgate.gate.attribution import attribute, crossed_cases, documents_of_pai
 from fairgate.gate.decide import constant_answers, readable_answers
 from fairgate.gate.measure import tabulate
 from fairgate.gate.waves import Answers
-from fairgate.policy.definition_files import load_task
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.oracles.judge import code_of

@@ -27,7 +27,7 @@ from fairgate.domain.ports import Runtime
 from fairgate.domain.units import Reading
 from fairgate.domain.wording import listed, suggestion
 from fairgate.io.tables import Row, capped, checked_text, file_sha256, read_rows
-from fairgate.policy.definition_files import load_task
+from fairgate.policy.definition_files import read_task, task_from_policy
 from fairgate.relations.catalogue import RELATIONS, relations_named
 from fairgate.relations.relation import MetamorphicRelation
 from fairgate.systems.classifiers import open_classifier
@@ -60,7 +60,7 @@ def measure_relations(path: Path, runtime: Runtime) -> dict[str, Measured]:
     """
     measured: dict[str, Measured] = {}
     opens = partial(open_classifier, runtime)
-    tasks = cache(partial(load_task, opens=opens, folder=runtime.root, confined=runtime.confined))
+    tasks = cache(lambda name: task_from_policy(read_task(name, folder=runtime.root), opens))
     for row in read_rows(str(path)):
         location = f"{path}:{row.line}"
         differs = row.values.get("differs")

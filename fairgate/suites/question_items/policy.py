@@ -12,7 +12,6 @@ from fairgate.domain.schema import (
     Access,
     Address,
     ByShape,
-    Later,
     Name,
     Names,
     Role,
@@ -38,7 +37,7 @@ class ItemsPolicy(Strict):
     path: Annotated[Text, Names(Role.ITEMS)] = Field(
         description="File, folder of files, Hugging Face data set or embedded name."
     )
-    columns: Annotated[dict[Text, Text], Later()] = Field(
+    columns: dict[Text, Text] = Field(
         default_factory=dict,
         description="Columns by the names of BBQ, KoBBQ, CBBQ, JBBQ or the neutral format: "
         "`{question: q, ans0: option_a}`.",

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from fakes.perturbation_sets import load_perturbation_sets
+from fakes.tasks import load_task
 
 from fairgate.domain.errors import DataError, PolicyError
 from fairgate.policy.definition_files import (
@@ -12,7 +13,6 @@ from fairgate.policy.definition_files import (
     embedded_names,
     load_dimension,
     load_perturbation_set,
-    load_task,
     named_document,
 )
 from fairgate.relations.linter import Linter

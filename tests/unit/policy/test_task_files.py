@@ -1,10 +1,11 @@
 """Tasks: the shipped ones read answers as they should, a user's own are checked."""
 
 import pytest
+from fakes.tasks import load_task
 
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.definition_files import TASKS, embedded_names, load_task, task_from_policy
+from fairgate.policy.definition_files import TASKS, embedded_names, task_from_policy
 from fairgate.relations.oracles.label import read_label
 from fairgate.relations.oracles.tone import oracle_of
 from fairgate.suites.metamorphic.policy import TaskPolicy
@@ -46,12 +47,12 @@ SPAM = {"id": "spam", "instruction": "Spam?"}
 def test_a_task_of_the_policy_becomes_lower_case():
     policy = TaskPolicy(**SPAM, labels=["Yes", " No "], equivalent=[["yes", "NO"]])
     expected = Task(**SPAM, labels=("yes", "no"), equivalent=(("yes", "no"),))
-    assert task_from_policy(policy) == expected
+    assert task_from_policy(policy, None) == expected
 
 
 def test_a_task_says_what_a_denied_label_means_and_where_reading_begins():
     meant = {"labels": ["Yes", "No"], "negated": {"Yes": "No"}, "marker": "Answer:"}
-    task = task_from_policy(TaskPolicy(**SPAM, **meant))
+    task = task_from_policy(TaskPolicy(**SPAM, **meant), None)
     assert read_label("Yes or no? Answer: not yes", task) == "no"
     assert read_label("Answer: not no", task) is None
     assert read_label("Yes", task) is None
@@ -60,7 +61,7 @@ def test_a_task_says_what_a_denied_label_means_and_where_reading_begins():
 def test_a_task_may_be_read_by_the_studies_rule():
     labels = {"labels": ["Yes", "No"]}
     said, first = (
-        task_from_policy(TaskPolicy(**SPAM, **labels, reading=reading))
+        task_from_policy(TaskPolicy(**SPAM, **labels, reading=reading), None)
         for reading in ("said", "first-named")
     )
     answer = "It is not yes. It is no."

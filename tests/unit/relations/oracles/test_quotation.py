@@ -5,11 +5,11 @@ import itertools
 from pathlib import Path
 
 import pytest
+from fakes.tasks import load_task
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.executions import Stop
-from fairgate.policy.definition_files import load_task
 from fairgate.relations.oracles.closed import read_yes_no
 from fairgate.relations.oracles.label import first_label, read_label
 from fairgate.relations.oracles.reading import may_repeat
