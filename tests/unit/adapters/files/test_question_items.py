@@ -165,7 +165,7 @@ def test_columns_may_have_other_names(tmp_path, ending):
             for number, row in enumerate(rows):
                 write = json.dumps if number % 2 else repr
                 table.writerow({n: write(v) if isinstance(v, dict) else v for n, v in row.items()})
-    with pytest.raises(DataError, match="other names of its columns with `columns`"):
+    with pytest.raises(DataError, match="say with `columns` what they are called here"):
         read(file)
     found = read(file, columns=own)
     assert found.items == read(bbq(tmp_path, name="other.jsonl")).items
