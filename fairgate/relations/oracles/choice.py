@@ -99,7 +99,7 @@ def _forms(
     for index, option in enumerate(full):
         short = _ARTICLE.sub("", option, count=1) if _ARTICLE.match(option) else ""
         others = [other for at, other in enumerate(full) if at != index]
-        if short and not any(map(pattern_of((short,), choice=True).search, others)):
+        if short and not any(map(pattern_of((short,), inside=True).search, others)):
             forms.append((short, index))
     return (*forms, *((folded(wording), None) for wording in wordings))
 

@@ -102,7 +102,7 @@ def why_unreadable(text: str, stop: Stop) -> str:
     )
     if reasons:
         return "; ".join(list(reasons)[:_MOST_REASONS])
-    if quoted := pattern_of(forms, choice=stop.choice).search(plain):
+    if quoted := pattern_of(forms, inside=True).search(plain):
         return f"it only quotes or repeats {quoted[0]!r}"
     return "it names no option" if stop.choice else "it names no label"
 

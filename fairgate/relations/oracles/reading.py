@@ -13,19 +13,18 @@ from functools import lru_cache, partial
 from itertools import chain, groupby, islice
 
 from fairgate.relations.oracles.text import Pairs, fold, folded, spoken_spans
-from fairgate.relations.oracles.words import WORD, words
+from fairgate.relations.oracles.words import CJK, DENIED, WORD, tokens
 
 _IN_A_ROW = 5
 """So many words of the case's text in a row are repeated and not said."""
-CJK = "\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
-"""Scripts whose words need no spaces around them, for a class of characters."""
 _FENCE = re.compile(
     r"(?:(?:\A|(?<=\n)) ?'''|'''(?=\n)).*?(?:'''|\Z)|(?:\A|(?<=\n)) ?~~~.*?(?:~~~|\Z)", re.DOTALL
 )
 _MARKS = ('""', "“”", "„“”", "«»", "»«", "\u2039\u203a", "「」", "『』", "《》")
 _QUOTED = re.compile(
-    "|".join(rf"(?<![^\W_]){m[0]}[^{m[1:]}\n]{{0,400}}[{m[1:]}]" for m in _MARKS)
-    + r"|(?<![^\W_])'(?=[^\s\d])(?:[^'\n]|'(?=[^\W_])){1,400}'(?![^\W_])|(?:^|(?<=\n))>[^\n]*"
+    r"(?=[\"'>“„«»‹「『《])(?:"
+    + "|".join(rf"(?<![^\W_]){m[0]}[^{m[1:]}\n]{{0,400}}[{m[1:]}]" for m in _MARKS)
+    + r"|(?<![^\W_])'(?=[^\s\d])(?:[^'\n]|'(?=[^\W_])){1,400}'(?![^\W_])|(?:^|(?<=\n))>[^\n]*)"
 )
 """A quotation in one line, or a line that Markdown quotes; apostrophes within words close none."""
 
@@ -76,30 +75,30 @@ def forms_of(phrases: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def pattern_of(forms: tuple[str, ...], *, choice: bool = False) -> re.Pattern[str]:
+def pattern_of(forms: tuple[str, ...], *, inside: bool = False) -> re.Pattern[str]:
     """Match any of the folded forms as whole words, the longest one of those that begin together.
 
-    Chinese, Japanese and Korean words may go on around options, and only around them: affixes can
-    deny a label.
+    With `inside`, Chinese, Japanese and Korean words may go on around them.
     """
     longest_first = sorted(filter(None, set(forms)), key=len, reverse=True)
     parts = []
-    for (before, after), alike in groupby(longest_first, partial(_borders, choice=choice)):
+    for (before, after), alike in groupby(longest_first, partial(_borders, inside=inside)):
         parts.append(f"{before}(?:{'|'.join(map(re.escape, alike))}){after}")
-    return re.compile("|".join(parts) or r"(?!)")
+    firsts = "".join(sorted({re.escape(form[0]) for form in longest_first}))
+    return re.compile(f"(?=[{firsts}])(?:{'|'.join(parts)})" if parts else r"(?!)")
 
 
-def _borders(form: str, *, choice: bool) -> tuple[str, str]:
+def _borders(form: str, *, inside: bool) -> tuple[str, str]:
     """Return what may not stand before and behind a form.
 
     Forms share them in a pattern: a class of so many characters takes a millisecond to compile.
     """
-    letter = f"[^\\W_{CJK}]" if choice else r"[^\W_]"
+    letter = f"[^\\W_{CJK}]" if inside else r"[^\W_]"
     before = rf"(?<!{letter})(?<!{letter}[-_])"
     after = rf"(?!{letter})(?![-_]{letter})(?![\u0300-\u036f\u1160-\u11ff\u3099\u309a])"
-    if choice and re.match(f"[{CJK}]", form[0]):
+    if inside and re.match(f"[{CJK}]", form[0]):
         before = ""
-    if choice and re.match(f"[{CJK}]", form[-1]):
+    if inside and re.match(f"[{CJK}]", form[-1]):
         after = r"(?![\u1160-\u11ff\u3099\u309a])"
     before += r"(?<![-+])(?<!\d[.,])" if form[0].isdigit() else ""
     after += r"(?![.,]\d)" if form[-1].isdigit() else ""
@@ -116,11 +115,13 @@ def own_part(plain: str, forms: tuple[str, ...] = (), shown: str = "") -> str:
     everything in an answer that has no other word.
     """
     said = _blank(plain, _repeated(plain, shown))
-    spans = [match.span() for match in _FENCE.finditer(said)]
+    has_fence = "'''" in said or "~~~" in said
+    spans = [match.span() for match in _FENCE.finditer(said)] if has_fence else []
     pattern = pattern_of(forms)
     for match in _QUOTED.finditer(_blank(said, spans)):
-        others = [word for word in WORD.findall(pattern.sub(" ", match[0])) if not word.isdigit()]
-        if not all(len(word) == 1 or words("denied").found(word) for word in others):
+        rest = pattern.sub(" ", match[0])
+        words = [one for one in tokens(rest) if rest[one.start].isalpha()]
+        if any(one.end - one.start > 1 and not one.flags & DENIED for one in words):
             spans.append(match.span())
     left = _blank(said, spans)
     return left if any(map(str.isalnum, left)) else said
@@ -142,11 +143,13 @@ def may_repeat(answer: str) -> bool:
 def _repeated(plain: str, shown: str) -> list[tuple[int, int]]:
     """List where a folded answer repeats the text that was shown."""
     places = list(WORD.finditer(plain)) if shown else []
-    rows = zip(*(places[at:] for at in range(_IN_A_ROW)), strict=False)
+    words = [place[0] for place in places]
+    rows = zip(*(words[at:] for at in range(_IN_A_ROW)), strict=False)
+    known = _rows(shown) if shown else frozenset()
     return [
-        (row[0].start(), row[-1].end())
-        for row in rows
-        if tuple(place[0] for place in row) in _rows(shown)
+        (places[at].start(), places[at + _IN_A_ROW - 1].end())
+        for at, row in enumerate(rows)
+        if row in known
     ]
 
 

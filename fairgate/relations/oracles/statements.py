@@ -1,26 +1,29 @@
 """What an answer says, by three rules: it says a label, it concludes one, or it is unreadable.
 
-The rules stand in docs/reference/reading-answers.md. All is decided within a sentence and some
-hundred characters of it, so reading takes time in proportion to an answer's length.
+The rules stand in docs/reference/reading-answers.md. Every sentence that names a label is read once
+from its beginning to its end, so reading takes time in proportion to an answer's length.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import groupby, islice, pairwise, takewhile
 from typing import NamedTuple
 
 from fairgate.domain.executions import Stop
 from fairgate.relations.oracles.actions import first_value
-from fairgate.relations.oracles.reading import CJK, forms_of, own_part, pattern_of, readable_part
+from fairgate.relations.oracles.reading import forms_of, own_part, pattern_of, readable_part
 from fairgate.relations.oracles.text import is_mark, without_unfinished_tag
-from fairgate.relations.oracles.words import WORD, Words, words
+from fairgate.relations.oracles.words import (
+    ANSWER, ASIDE, BREAK, CJK, COLON, COMMA, CONCLUSION, CONTRAST, COPULA, DENIED, JOINER,
+    LEAD, LEADS, LOOSE, OPEN, THOUGH, UNKNOWN, WORD, Token, tokens,
+)  # fmt: skip
 
 MOST_READ, _MOST_NAMED, _REACH = 100_000, 200, 300
-"""Characters of an answer, labels in it, and characters before a label that are read."""
+"""Characters of an answer, labels in it, and characters between labels of a list that are read."""
 _LEAST_LEFT, _MOST_CUT = 4, 3
 """Letters that are left of a label that was cut, and letters that are missing at its front."""
 _LEAST_HEAD = 3
@@ -31,18 +34,9 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<!\b[^\W\d_][.!?])(?<!\.[.!?])(?<!\n\d\.)(?<!\A\d\.)(?=[\"'”’»)\]*_}!?]*\s))"
 )
 """It begins with one character of a set, for which the search looks quickly."""
-_CLAUSE_END = re.compile(r"[;(|→\u2014\u2015\n\u3001]|\s-+\s|(?<!\.)\.\s")
-_BEGINNING = re.compile(r"(?:[\s>#*•+=\"'“(\[<_\-→~]|\d+[.)]\s)*")
-_DECORATION = re.compile(r"[\s\"'*_)\]}>”’»」』]*")
-_BEHIND = re.compile(r"[ \"'*_)\]}>”’»」』:=|\u2013-]*")
-_ANNOUNCED = re.compile(r"[:=→>][\s\"'*_(\[<{“「]*$|[{,]\s*\"$")
-"""A colon, or the beginning of a key in JSON."""
-_HEADED = re.compile(
-    r"[\s\"'*_)\]]*[:=|][\s\"'*_]*(\d|(?:false|no|none|nein|non|null)\b)|[\"'],\s*(\d)"
-)
-"""The score of a label, or its denial as a value: "toxic: no"."""
-_UNMARKED = re.compile(r"(?:\[ ?\]|[☐⬜❌✗!¬])[\s*_\"']*$")
-_LISTED = re.compile(r"[\s\"'*_,/|&)\]-]*")
+_BEGINNING = re.compile(r"(?:[\s>#*•+=\"'“(<_\-→~]|\d+[.)]\s)*")
+_LISTED = re.compile(r"[\s\"'*_,/|&)\](-]*")
+_NUMBER = re.compile(r"\(?\b(?:\w|\d\d)[.)]")
 _BESIDE = re.compile(r"[\s\"'*_)\]}>:=.\u2013-]{0,9}")
 """What stands between the labels of a list, and between a letter and its option's text."""
 _LETTER = re.compile(
@@ -50,8 +44,16 @@ _LETTER = re.compile(
     rf"a(?=[_{CJK}]|\s*$|\s*\n|\s(?:is|was|because|since|as|here|or|and|ist|est|es|è|\W)(?!\w)))"
 )
 """A letter by itself; "a" where it is no article."""
+_ENDED = re.compile(r"[\s\"'*_)\]}>”’»」』]*(?:[.!\u3002](?![.!])|<)")
+_HEADED = re.compile(r"[\s\"'*_)\]]*[:=]")
+_RUN = re.compile(r"[^\W_]+")
 _FIRST_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(?![^\W_])")
 _LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+(?:-[^\W\d_]*)*\Z")
+
+
+_DENIAL = DENIED | LOOSE | UNKNOWN
+_LISTING = JOINER | LEAD | COPULA
+_DOUBT = _DENIAL | OPEN | THOUGH
 
 
 class Named(NamedTuple):
@@ -71,6 +73,14 @@ class Named(NamedTuple):
     """Whether nothing stands behind it that it describes: no "positive aspects"."""
     is_final: bool = False
     """Whether words lead to it that name the final answer."""
+    is_concluded: bool = False
+    """Whether a word of conclusion stands before it in its sentence."""
+    is_heading: bool = False
+    """Whether a colon follows it, and no text of its own."""
+    is_opening: bool = False
+    """Whether its sentence begins with it, and says nothing else or what a colon leads to."""
+    is_first: bool = False
+    """Whether its sentence holds only words of an introduction before it."""
 
     @property
     def is_letter(self) -> bool:
@@ -120,28 +130,39 @@ def _beginning(plain: str, stop: Stop, *, is_open: bool = False) -> Named | None
     """Return the label that an answer's first sentence says and nothing else; None without one.
 
     Nothing that follows the sentence changes it. `is_open`: the answer goes on, and only what ends
-    is a sentence.
+    is a sentence. A line that the next one may continue as a list of labels is none.
     """
     end = _SENTENCE_END.search(plain, _span(_BEGINNING, plain, 0))
-    if end is None and is_open:
-        return None
-    return _first(plain if end is None else plain[: end.end()], stop)
+    if end is None:
+        return None if is_open else _first(plain, stop)
+    if end[0] == "\n":
+        at = _span(_BEGINNING, plain, end.end())
+        run = _RUN.match(plain, at)
+        is_unfinished = len(plain) in (at, run and run.end())
+        if run is not None and run[0] in _first_words(stop):
+            is_unfinished = len(plain) <= at + max(map(len, forms_of(stop.phrases))) + 1
+            following = next(_labels(plain[at:], stop), None)
+            letter = _LETTER.match(plain, at) if stop.choice else None
+            if letter or (following is not None and following.start == 0):
+                return None
+        if is_open and is_unfinished:
+            return None
+    return _first(plain[: end.end()], stop)
 
 
 @lru_cache(maxsize=4096)
 def _first(sentence: str, stop: Stop) -> Named | None:
-    begin, first = _span(_BEGINNING, sentence, 0), next(_labels(sentence, stop), None)
-    if not stop.choice and (first is None or not _leads().covers(sentence[begin : first.start])):
-        return None  # a cheap look
     named = _Answer(sentence, stop).named
     label = _one(named)
-    if label is None or label != named[0] or not (label.is_led and label.is_ended):
-        return None
-    return label if _leads().covers(sentence[begin : label.start]) else None
+    is_said = label is not None and label == named[0] and label.is_first and label.is_ended
+    return label if is_said else None
 
 
-def _leads() -> Words:
-    return words("lead", "kind", "copula", "answer", "conclusion", "contrast")
+@lru_cache(maxsize=1024)
+def _first_words(stop: Stop) -> frozenset[str]:
+    """Return with which words a label, option or letter may begin."""
+    runs = (run[0] for form in forms_of(stop.phrases) if (run := _RUN.search(form)))
+    return frozenset([*runs, *("abc" if stop.choice else "")])
 
 
 def _span(pattern: re.Pattern[str], text: str, at: int) -> int:
@@ -153,7 +174,7 @@ def _span(pattern: re.Pattern[str], text: str, at: int) -> int:
 def _labels(plain: str, stop: Stop) -> Iterator[Named]:
     """Yield labels and options in their order."""
     forms = forms_of(stop.phrases)
-    for match in pattern_of(forms, choice=stop.choice).finditer(plain.replace("\n", " ")):
+    for match in pattern_of(forms, inside=not stop.first_named).finditer(plain.replace("\n", " ")):
         if not is_mark(plain[match.end() : match.end() + 1] or " "):
             number = forms.index(match[0])
             yield Named(_value(stop, number), *match.span(), number)
@@ -176,8 +197,7 @@ class _Answer:
 
     def __init__(self, plain: str, stop: Stop) -> None:
         self.own, self.stop = own_part(plain, forms_of(stop.phrases), stop.shown), stop
-        ends = [match.end() for match in _SENTENCE_END.finditer(self.own)]
-        self.begins, self.ends = [0, *ends], [*ends, len(self.own)]
+        self.words = tokens(self.own) if stop.choice else []
         labels = list(islice(_labels(self.own, stop), _MOST_NAMED))
         if stop.choice:
             taken = {at for label in labels for at in range(label.start, label.end)}
@@ -186,57 +206,64 @@ class _Answer:
         else:
             labels += self._cut(labels)
         labels = sorted(labels, key=lambda label: label.start)[:_MOST_NAMED]
-        self.named = list(map(self._judged, labels, [*labels[1:], None]))
-        for number in range(1, len(labels)):
-            pair = self.named[number - 1 : number + 1]
-            why = self._together(*pair)
-            self.named[number - 1 : number + 1] = [a._replace(why=a.why or why) for a in pair]
+        ends = [match.end() for match in _SENTENCE_END.finditer(self.own)] if labels else []
+        self.sentences = list(pairwise([0, *ends, len(self.own)]))
+        begins = [begin for begin, _ in self.sentences]
+        self.named = list[Named]()
+        for number, inside in groupby(labels, lambda one: bisect_right(begins, one.start) - 1):
+            self.named += self._judged(*self.sentences[number], list(inside))
+        opening = [one for one in self.named if one.is_opening and not one.why]
+        is_list = len({one.value for one in opening}) > 1
+        listed = {bisect_right(begins, one.start) - 1 for one in opening if is_list}
+        whys = [
+            "one of several" if listed and bisect_right(begins, one.start) - 1 in listed else ""
+            for one in self.named
+        ]
+        for number, pair in enumerate(pairwise(self.named)):
+            if why := self._together(*pair):
+                whys[number] = whys[number + 1] = why
+        for number, why in enumerate(whys):
+            if why and not self.named[number].why:
+                self.named[number] = self.named[number]._replace(why=why)
 
     def said(self) -> Named | None:
-        """Return the label that the answer says or concludes."""
+        """Return the label that the answer says or concludes; None where the two disagree."""
         final = [label for label in self.named if label.is_final]
-        if final or any(label.why == "followed by a number" for label in self.named):
+        if final:
             return _one(final)
-        spans = [
-            span
-            for span in zip(self.begins, self.ends, strict=True)
-            if any(map(str.isalnum, self.own[slice(*span)]))
-        ]
-        if not spans:
+        own, written = self.own, re.search(r"[^\W_]", self.own)
+        if written is None:
             return None
-        begin, end = spans[0]
-        line = self.own.find("\n", end - 1)
+        begin, end = next(span for span in self.sentences if span[1] > written.start())
+        line = own.find("\n", end - 1)
         said = (
-            self._only(0, len(self.own))
+            self._only(0, len(own))
             or self._stated(begin, end)
-            or self._stated(begin, len(self.own) if line < 0 else line)
+            or self._stated(begin, len(own) if line < 0 else line)
         )
-        for begin, end in () if said else reversed(spans):
+        last = [label for label in self.named if label.is_concluded]
+        for begin, end in reversed(self.sentences) if last else ():
             label = self._stated(begin, end) or self._only(begin, end)
-            if label and words("conclusion").found(self.own[begin : label.start]):
-                return label
+            if label is not None and label.is_concluded:
+                return label if said is None or said.value == label.value else None
         return said
 
     def _only(self, begin: int, end: int) -> Named | None:
         """Return the one label that is named between two places."""
-        inside = [label for label in self.named if begin <= label.start < end]
-        only = _one(inside)
-        if only is None or (self.stop.choice and not only.is_letter):
-            return only
-        is_alone = len({label.value for label in inside}) == 1
-        return only if only.is_led and (is_alone or only.is_ended) else None
+        only = _one([label for label in self.named if begin <= label.start < end])
+        is_option = self.stop.choice and only is not None and not only.is_letter
+        return only if only and (is_option or (only.is_led and only.is_ended)) else None
 
     def _stated(self, begin: int, end: int) -> Named | None:
         """Return the one label that is stated between two places, whatever else is mentioned."""
         inside = [label for label in self.named if begin <= label.start < end]
-        led = _one([label for label in inside if label.is_led or label.why])
-        return led if led is not None and led.is_ended else None
+        return _one([label for label in inside if label.why or (label.is_led and label.is_ended)])
 
     def _others(self) -> Iterator[Named]:
         """Yield letters that stand for options, and words that the text does not tell."""
-        if self.stop.unknown >= 0:
-            for place in words("unknown").found(self.own)[:_MOST_NAMED]:
-                yield Named(self.stop.unknown, *place)
+        for token in self.words if self.stop.unknown >= 0 else ():
+            if token.flags & UNKNOWN:
+                yield Named(self.stop.unknown, token.start, token.end)
         for match in _LETTER.finditer(self.own):
             if "abc".index(match[0]) <= max(self.stop.values):
                 yield Named("abc".index(match[0]), *match.span())
@@ -258,45 +285,100 @@ class _Answer:
                 found.append(named._replace(start=len(self.own) - size))
         return found[:1] if len({label.value for label in found}) == 1 else []
 
-    def _judged(self, label: Named, following: Named | None) -> Named:
-        """Say how a label stands, what keeps it from being said, or what it means if denied."""
-        own, number = self.own, bisect_right(self.begins, label.start) - 1
-        begin = max(_span(_BEGINNING, own, self.begins[number]), label.start - _REACH)
-        before = words("harmless").blanked(own[begin : label.start])
-        before = before.rstrip("([ ") if label.is_letter else before
-        clause = _clause(before)
-        is_led = _is_led(before, clause)
-        label = label._replace(
-            is_led=is_led,
-            is_final=is_led and _is_final(before),
-            is_ended=self._is_ended(label, following, self.ends[number]),
+    def _judged(self, begin: int, end: int, labels: list[Named]) -> Iterator[Named]:
+        """Yield the labels of a sentence, each with how it stands."""
+        own, start = self.own, _span(_BEGINNING, self.own, begin)
+        inside = (
+            self.words[bisect_left(self.words, (start,)) : bisect_left(self.words, (end,))]
+            if self.words
+            else tokens(own, start, end)
         )
-        if _UNMARKED.search(own, max(0, label.start - 9), label.start):
-            return label._replace(why="denied by the sign before it")
-        if "?" in own[max(label.end, self.ends[number] - 4) : self.ends[number]]:
-            return label._replace(why="inside a question")
-        headed = _HEADED.match(own, label.end)
-        if headed is not None and (headed[2] or headed[1].isdigit()):
-            return label._replace(why="followed by a number")
-        if headed is not None:
-            return self._opposite(label) or label._replace(why=f"denied by {headed[1]!r} behind it")
-        if denial := words("behind").at(own, _span(_BEHIND, own, label.end)):
-            return label._replace(why=f"denied by {denial!r} behind it")
-        if label.number < 0 and not label.is_letter:
-            return label  # that the text does not tell denies by itself
-        return self._denied(label, clause)
+        clause, place = _Clause(), 0
+        for label, following in zip(labels, [*labels[1:], None], strict=True):
+            while place < len(inside) and inside[place].end <= label.start:
+                clause.read(inside[place])
+                place += 1
+            if label.number >= 0 or label.is_letter:
+                while place < len(inside) and inside[place].end <= label.end:
+                    place += 1
+            is_same = following is not None and following.value == label.value
+            is_same = is_same and bool(_BESIDE.fullmatch(own, label.end, following.start))
+            is_explained = not is_same and _HEADED.match(own, label.end) is not None
+            behind = (one for one in islice(inside, place, None) if one.start >= label.end)
+            is_ended, denial = (True, None) if is_same else self._behind(label, following, behind)
+            named = Named(
+                *label[:4],
+                is_led=clause.is_led,
+                is_ended=is_ended,
+                is_final=clause.is_led and clause.is_final,
+                is_concluded=clause.is_concluded,
+                is_heading=is_explained,
+                is_opening=label.start == start and (is_ended or is_explained),
+                is_first=clause.is_first and not is_explained,
+            )
+            if "?" in own[max(label.end, end - 4) : end]:
+                yield named._replace(why="inside a question")
+            elif denial is not None:
+                word = own[denial.start : denial.end]
+                denied = named._replace(why=f"denied by {word!r} behind it")
+                yield (self._opposite(named) or denied) if is_explained else denied
+            elif label.number < 0 and not label.is_letter:
+                yield named  # that the text does not tell denies by itself
+            elif clause.doubts:
+                kind, token = max((one.flags & _DENIAL > 0, one) for one in clause.doubts)
+                how = "denied" if kind else "left open"
+                word = own[token.start : token.end]
+                denied = named._replace(why=f"{how} by {word!r} before it")
+                yield (self._opposite(named) or denied) if clause.is_opposite else denied
+            else:
+                yield named
+            clause.pass_label(denial)
 
-    def _denied(self, label: Named, clause: str) -> Named:
-        """Say which words of its clause before a label deny it or leave it open."""
-        if not words("denied", "loose", "open").found(clause):
-            return label
-        direct, loose, opens = (words(kind).found(clause) for kind in ("denied", "loose", "open"))
-        denials = direct + loose
-        start, end = max(denials or opens)
-        how = "denied" if denials else "left open"
-        denied = label._replace(why=f"{how} by {clause[start:end]!r} before it")
-        is_direct = len(direct) == 1 and not loose and not opens and _leads().covers(clause[end:])
-        return (self._opposite(label) or denied) if is_direct else denied
+    def _behind(
+        self, label: Named, following: Named | None, rest: Iterator[Token]
+    ) -> tuple[bool, Token | None]:
+        """Tell whether a label ends what is said, and which word behind it denies it."""
+        own, has_verb = self.own, False
+        is_option = self.stop.choice and not label.is_letter
+        if own.startswith("..", label.end):
+            return False, None
+        if _ENDED.match(own, label.end):
+            return True, None
+        for token in rest:
+            flags = token.flags
+            if following is not None and token.end > following.start:
+                return False, None
+            if flags & COLON:
+                return self._explained(rest)
+            if flags & COMMA:
+                after = next(rest, token)
+                return not own[after.start].isdigit(), None
+            if flags & (BREAK | CONTRAST) or (flags & ASIDE and not (has_verb and flags & LEADS)):
+                return not (has_verb and is_option), None
+            if flags & JOINER:
+                return bool(next(rest, token).flags & LEAD), None
+            if flags & _DENIAL:
+                if not own[token.start].isascii() and own[token.start].isalpha():
+                    return False, token
+                after = next(rest, None)
+                is_last = after is None or bool(after.flags & (BREAK | COMMA))
+                if has_verb or flags & COPULA:
+                    is_whole = is_last or (after is not None and after.flags & ~_DOUBT)
+                    return False, token if is_whole else None
+                return not is_last, token if is_last and not is_option else None
+            if not flags & LEADS:
+                return False, None
+            has_verb = has_verb or bool(flags & COPULA)
+        return following is None and not (has_verb and is_option), None
+
+    def _explained(self, rest: Iterator[Token]) -> tuple[bool, Token | None]:
+        """Tell whether behind a colon stands why a label is said, or what denies it."""
+        words = list(islice(takewhile(lambda one: not one.flags & (COMMA | BREAK), rest), 2))
+        if not words or not self.own[words[0].start].isalpha():
+            return not words, None
+        if len(words) == 1 and words[0].flags & _DENIAL:
+            return False, words[0]
+        return len(words) > 1 or bool(words[0].flags & ASIDE), None
 
     def _opposite(self, label: Named) -> Named | None:
         """Return the label that the task means by a direct denial."""
@@ -304,58 +386,81 @@ class _Answer:
         if phrase not in (negated := dict(self.stop.negated)):
             return None
         number = self.stop.phrases.index(negated[phrase])
-        return label._replace(value=_value(self.stop, number), number=number, is_led=True)
-
-    def _is_ended(self, label: Named, following: Named | None, end: int) -> bool:
-        at = _span(_DECORATION, self.own, label.end)
-        while (word := WORD.match(self.own, at)) and word[0] in words("kind").single:
-            at = _span(_DECORATION, self.own, word.end())
-        if at >= end or self.own[at] in ",.!;(<\u2014\u2013-\u3002":
-            return not self.own.startswith("..", at)
-        if label.is_letter and following is not None and following.value == label.value:
-            return _BESIDE.fullmatch(self.own, label.end, following.start) is not None
-        return bool(words("aside").at(self.own, _span(_BEHIND, self.own, at)))
+        return label._replace(value=_value(self.stop, number), number=number, is_led=True, is_ended=True)
 
     def _together(self, left: Named, right: Named) -> str:
         """Say why neighbours are not said: "A or B", a letter and a text that disagree."""
         between = self.own[left.end : right.start]
+        if len(between) > _REACH or ("\n" in between and not right.is_ended):
+            return ""
         if left.is_letter and not right.is_letter and _BESIDE.fullmatch(between):
             is_one = left.value == right.value
             return left.why if is_one else "denied by the letter and the text that disagree"
-        if left.value == right.value or len(between) > _REACH:
+        if left.value == right.value:
             return ""
-        inside = WORD.findall(between)
-        is_joined = not words("joiner").single.isdisjoint(inside)
-        marks = WORD.sub("", between).rstrip("([" if is_joined else "")
-        is_list = (is_joined or not inside) and words("joiner", "lead").covers(between)
-        return "one of several" if is_list and _LISTED.fullmatch(marks) else ""
+        between = _NUMBER.sub("", between)
+        signs = WORD.sub("", between)
+        if not _LISTED.fullmatch(signs):
+            return ""
+        words = [one.flags for one in tokens(between) if between[one.start].isalpha()]
+        is_joined = any(flags & JOINER for flags in words)
+        is_close = not signs.strip() or not (words or "(" in signs)
+        is_list = (is_joined or is_close) and all(flags & _LISTING for flags in words)
+        return "one of several" if is_list else ""
 
 
-def _is_led(before: str, clause: str) -> bool:
-    """Tell whether a copula, a colon or only words that may begin an answer lead to a label."""
-    for word in reversed(WORD.findall(before.rpartition(",")[2])):
-        if word in words("copula").single:
-            return True
-        if word not in words("lead", "kind").single:
-            break
-    return _ANNOUNCED.search(before) is not None or _leads().covers(clause)
+class _Clause:
+    """The words before a place of a sentence, and what they mean for a label that stands there."""
 
+    def __init__(self) -> None:
+        self.is_final = self.is_concluded = self.is_direct = False
+        self.is_first = True
+        self._spent: Token | None = None
+        self._begin()
 
-def _is_final(before: str) -> bool:
-    """Tell whether words that name the final answer lead to a label."""
-    places = words("answer").found(before)
-    return bool(places) and _leads().covers(before[max(places)[1] :])
+    def _begin(self) -> None:
+        self.is_led, self.doubts, self._words = True, list[Token](), 0
+        self._is_aside, self._kept = False, -1
 
+    @property
+    def is_opposite(self) -> bool:
+        """Tell whether a single word of denial stands directly before the place."""
+        return self.is_direct and len(self.doubts) == 1
 
-def _clause(before: str) -> str:
-    """Return the last clause of a sentence; at a comma begins one that has a copula of its own."""
-    ends = (end.end() for end in _CLAUSE_END.finditer(before))
-    contrasts = (end for _, end in words("contrast").found(before))
-    clause = before[max(chain(ends, contrasts), default=0) :]
-    last = max((start for start, _ in words("copula").found(clause)), default=0)
-    first = WORD.search(clause)
-    if first is not None and first[0] in words("open").single:
-        last = len(clause)  # "although …, it"
-    clause = clause[clause.rfind(",", 0, last) + 1 :]
-    head, _, rest = clause.rpartition(":")
-    return rest if len(WORD.findall(head)) >= _LEAST_HEAD else clause
+    def pass_label(self, denial: Token | None) -> None:
+        """Go on by a label; a word that denied it says nothing of the next one."""
+        self._spent = denial
+        self.is_led = self.is_final = self.is_first = self.is_direct = False
+        self._words = _LEAST_HEAD
+
+    def read(self, token: Token) -> None:
+        """Go on by one word or sign."""
+        flags = token.flags
+        if token is self._spent:
+            self._begin()
+            return
+        if flags & (BREAK | CONTRAST) or (flags & COMMA and self._is_aside):
+            self._begin()
+        elif flags & COMMA:
+            self._kept = len(self.doubts)
+        elif flags & COLON and self._words >= _LEAST_HEAD:
+            self.doubts = []
+        if flags & COPULA and self._kept > 0:
+            # A clause of its own begins at the comma; what was left open stays open.
+            open_ones = [doubt for doubt in self.doubts[: self._kept] if doubt.flags & OPEN]
+            self.doubts, self._kept = open_ones + self.doubts[self._kept :], -1
+        if flags & (COMMA | COLON | BREAK):
+            self.is_led = self.is_led or bool(flags & COLON)
+            return
+        self._is_aside = self._is_aside or bool(flags & THOUGH and self._words == 0)
+        self._words += 1
+        self.is_concluded = self.is_concluded or bool(flags & (CONCLUSION | CONTRAST))
+        if flags & _DOUBT:
+            self.doubts.append(token)
+            self.is_direct = bool(flags & DENIED)
+        if flags & LEADS and not flags & _DOUBT:
+            self.is_led = self.is_led or bool(flags & COPULA)
+            self.is_final = self.is_final or bool(flags & ANSWER)
+        else:
+            self.is_led = self.is_final = self.is_first = False
+            self.is_direct = self.is_direct and bool(flags & _DOUBT)

@@ -7,82 +7,127 @@ language takes for a word of denial is one in all: in doubt nothing is read.
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import NamedTuple
 
+KINDS = (
+    "copula", "lead", "answer", "conclusion", "contrast", "joiner", "aside", "denied", "loose",
+    "open", "though", "unknown",
+)  # fmt: skip
+COPULA, LEAD, ANSWER, CONCLUSION, CONTRAST, JOINER, ASIDE, DENIED, LOOSE, OPEN, THOUGH, UNKNOWN = (
+    1 << number for number in range(len(KINDS))
+)
+COMMA, COLON, BREAK, _MORE = (1 << number for number in range(len(KINDS), len(KINDS) + 4))
+LEADS = COPULA | LEAD | ANSWER | CONCLUSION | CONTRAST
+"""What may stand before a label that is said."""
+CJK = "\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
+"""Scripts whose words need no spaces around them, for a class of characters."""
+_BAR = re.compile(r"\s\|(?=\s|$)")
 WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_LATIN = r"[a-z0-9\u00df-\u00f6\u00f8-\u024f]+(?:'[a-z0-9\u00df-\u00f6\u00f8-\u024f]+)*(?!'?[^\W_])"
+"""Most words of most answers: a class that is looked up quickly."""
+_SPACED = rf"[^\W_{CJK}]+(?:'[^\W_]+)*"
+_SINGLE = rf"[{CJK}]|[,:;(\n、]|(?<!\.)\.(?=\s)|\|>|[-=]>|[=→—―]|--|(?<=\s)-(?=\s)|\[ ?\]|[!¬](?=[^\W_])"
+"""A character of a script without spaces, or a sign that parts clauses, leads to a label, denies."""
+_SIGNS = {
+    **dict.fromkeys([".", "。", ";", "(", "\n", "、", "|>"], BREAK),
+    **dict.fromkeys([":", "=", "->", "=>", "→", "—", "―", "-", "--"], COLON),
+    **dict.fromkeys(["[]", "[ ]", "!", "¬"], DENIED),
+    ",": _MORE,
+}
+_NEVER = re.compile(r"(?!)")
+_KEY = re.compile(r"\s*[\"'][^\"'\n]{1,40}[\"']\s*:")
+"""What follows the comma before a key in JSON."""
+
+
+class Token(NamedTuple):
+    """A word, phrase or sign of a folded text."""
+
+    start: int
+    end: int
+    flags: int
+    """The kinds that it is of; 0: of none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """Words of one kind, and phrases of them."""
+class _Lexicon:
+    tokens: re.Pattern[str]
+    kinds: dict[str, int]
+    """Of a word or sign."""
+    phrases: dict[str, tuple[re.Pattern[str], tuple[int, ...]]]
+    """Those that begin with a word, as groups, the longest first, and their kinds."""
+    inside: tuple[tuple[re.Pattern[str], int], ...]
+    """Phrases that stand inside other words and are regular expressions, and their kinds."""
 
-    single: frozenset[str]
-    phrases: Mapping[str, re.Pattern[str]]
-    """By the word that they begin with."""
-    firsts: frozenset[str]
-    """The words with which they begin: a cheap look."""
-    unspaced: re.Pattern[str]
-    """Those of languages without spaces, which stand inside other words."""
-
-    def found(self, text: str) -> list[tuple[int, int]]:
-        """Return where words and phrases of the kind stand in a folded text, in no order."""
-        places: list[tuple[int, int]] = []
-        if "n't" in text or not self.firsts.isdisjoint(WORD.findall(text)):
-            for word in WORD.finditer(text):
-                phrase = self.phrases.get(word[0])
-                match = phrase and phrase.match(text, word.start())
-                if match:
-                    places.append(match.span())
-                elif word[0] in self.single or (word[0].endswith("n't") and "n't" in self.single):
-                    places.append(word.span())
-        if not text.isascii():
-            places += [match.span() for match in self.unspaced.finditer(text)]
-        return places
-
-    def at(self, text: str, place: int) -> str:
-        """Return the word or phrase of the kind that begins at a place; empty without one."""
-        word = WORD.match(text, place)
-        phrase = self.phrases.get(word[0]) if word is not None else None
-        match = (phrase and phrase.match(text, place)) or self.unspaced.match(text, place)
-        return match[0] if match else word[0] if word and word[0] in self.single else ""
-
-    def blanked(self, text: str) -> str:
-        """Replace the words and phrases of the kind by spaces."""
-        for start, end in self.found(text):
-            text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
-        return text
-
-    def covers(self, text: str) -> bool:
-        """Tell whether a text has no other words than those of the kind."""
-        return self.single.issuperset(WORD.findall(self.unspaced.sub(" ", text)))
+    def more(self, match: re.Match[str], end: int) -> tuple[int, int]:
+        """Return the kinds and the end of what begins a phrase, or is no word by itself."""
+        word, text = match[0], match.string
+        if word == ",":
+            return BREAK if _KEY.match(text, match.end()) else COMMA, match.end()
+        longer, kinds = self.phrases.get(word, (_NEVER, ()))
+        phrase = longer.match(text, match.start(), end)
+        if phrase is not None and phrase.lastindex is not None:
+            return kinds[phrase.lastindex - 1], phrase.end()
+        if word.endswith("n't"):
+            word = "n't"
+        flags = self.kinds.get(word, 0) & ~_MORE
+        if not flags and word[0] > "\u024f":
+            flags = next((kinds for each, kinds in self.inside if each.fullmatch(word)), 0)
+        return flags, match.end()
 
 
 @cache
-def words(*kinds: str) -> Words:
-    """Return the words of some kinds in all languages: `data/reading/english.yaml`."""
-    single, unspaced = set[str](), list[str]()
-    phrases: defaultdict[str, list[str]] = defaultdict(list)
+def _lexicon() -> _Lexicon:
+    """Return the words of all languages."""
+    kinds, inside = defaultdict[str, int](int), defaultdict[str, int](int)
+    phrases = defaultdict[str, defaultdict[str, int]](lambda: defaultdict(int))
     for language in _languages():
-        listed = " | ".join(language.get(kind, "") for kind in kinds)
-        for phrase in filter(None, map(str.strip, re.split(r"\s\|(?=\s|$)", listed))):
-            first = WORD.match(phrase)
-            if not language.get("spaced", True):
-                unspaced.append(phrase)
-            elif first is None or first[0] == phrase:
-                single.add(phrase)
-            else:
-                phrases[first[0]].append(phrase)
-    longest_first = {first: sorted(each, key=len, reverse=True) for first, each in phrases.items()}
-    return Words(
-        frozenset(single),
-        {f: re.compile(rf"(?:{'|'.join(each)})(?![^\W_])") for f, each in longest_first.items()},
-        frozenset([*single, *phrases]),
-        re.compile("|".join(sorted(unspaced, key=len, reverse=True)) or r"(?!)"),
+        for number, kind in enumerate(KINDS):
+            for phrase in filter(None, map(str.strip, _BAR.split(language.get(kind, "")))):
+                first = WORD.match(phrase)
+                if not language.get("spaced", True):
+                    inside[phrase] |= 1 << number
+                elif first is None or first[0] == phrase:
+                    kinds[phrase] |= 1 << number
+                else:
+                    phrases[first[0]][phrase] |= 1 << number
+    longest_first = sorted(inside, key=len, reverse=True)
+    for first, each in phrases.items():
+        phrases[first] = dict(sorted(each.items(), key=lambda one: len(one[0]), reverse=True))
+    return _Lexicon(
+        re.compile(
+            rf"{_LATIN}|(?! )(?:{_SPACED}|(?=[^\x00-\u024f])(?:{'|'.join(longest_first)})|{_SINGLE})"
+        ),
+        {**kinds, **inside, **_SIGNS, **{word: kinds[word] | _MORE for word in phrases}},
+        {
+            first: (
+                re.compile("|".join(rf"({phrase})(?![^\W_])" for phrase in each)),
+                tuple(each.values()),
+            )
+            for first, each in phrases.items()
+        },
+        tuple((re.compile(phrase), inside[phrase]) for phrase in longest_first if "(" in phrase),
     )
+
+
+def tokens(text: str, begin: int = 0, end: int = sys.maxsize) -> list[Token]:
+    """List the words, phrases and signs between two places of a folded text, in their order."""
+    lexicon = _lexicon()
+    found, at, kinds = list[Token](), begin, lexicon.kinds
+    for match in lexicon.tokens.finditer(text, begin, end):
+        start, stop = match.span()
+        if start < at:  # inside a phrase
+            continue
+        flags = kinds.get(match[0], _MORE)
+        if flags & _MORE:
+            flags, stop = lexicon.more(match, end)
+        found.append(Token(start, stop, flags))
+        at = stop
+    return found
 
 
 @cache
