@@ -18,8 +18,26 @@ from fairgate.relations.oracles.actions import first_value
 from fairgate.relations.oracles.reading import forms_of, own_part, pattern_of, readable_part
 from fairgate.relations.oracles.text import is_mark, without_unfinished_tag
 from fairgate.relations.oracles.words import (
-    ANSWER, ASIDE, BREAK, CJK, COLON, COMMA, CONCLUSION, CONTRAST, COPULA, DENIED, JOINER,
-    LEAD, LEADS, LOOSE, OPEN, THOUGH, UNKNOWN, WORD, Token, tokens,
+    ANSWER,
+    ASIDE,
+    BREAK,
+    CJK,
+    COLON,
+    COMMA,
+    CONCLUSION,
+    CONTRAST,
+    COPULA,
+    DENIED,
+    JOINER,
+    LEAD,
+    LEADS,
+    LOOSE,
+    OPEN,
+    THOUGH,
+    UNKNOWN,
+    WORD,
+    Token,
+    tokens,
 )  # fmt: skip
 
 MOST_READ, _MOST_NAMED, _REACH = 100_000, 200, 300
@@ -34,7 +52,7 @@ _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<!\b[^\W\d_][.!?])(?<!\.[.!?])(?<!\n\d\.)(?<!\A\d\.)(?=[\"'”’»)\]*_}!?]*\s))"
 )
 """It begins with one character of a set, for which the search looks quickly."""
-_BEGINNING = re.compile(r"(?:[\s>#*•+=\"'“(<_\-→~]|\d+[.)]\s)*")
+_BEGINNING = re.compile(r"(?:[\s>#*•+=\"'“(_\-→~]|\d+[.)]\s)*")
 _LISTED = re.compile(r"[\s\"'*_,/|&)\](-]*")
 _NUMBER = re.compile(r"\(?\b(?:\w|\d\d)[.)]")
 _BESIDE = re.compile(r"[\s\"'*_)\]}>:=.\u2013-]{0,9}")
@@ -46,6 +64,7 @@ _LETTER = re.compile(
 """A letter by itself; "a" where it is no article."""
 _ENDED = re.compile(r"[\s\"'*_)\]}>”’»」』]*(?:[.!\u3002](?![.!])|<)")
 _HEADED = re.compile(r"[\s\"'*_)\]]*[:=]")
+_SCORED = re.compile(r"[\s\"'*_)\]]*[,:=][\s\"'*_]*\d")
 _RUN = re.compile(r"[^\W_]+")
 _FIRST_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(?![^\W_])")
 _LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+(?:-[^\W\d_]*)*\Z")
@@ -75,10 +94,10 @@ class Named(NamedTuple):
     """Whether words lead to it that name the final answer."""
     is_concluded: bool = False
     """Whether a word of conclusion stands before it in its sentence."""
-    is_heading: bool = False
-    """Whether a colon follows it, and no text of its own."""
     is_opening: bool = False
     """Whether its sentence begins with it, and says nothing else or what a colon leads to."""
+    sentence: int = 0
+    """Where its sentence begins."""
     is_first: bool = False
     """Whether its sentence holds only words of an introduction before it."""
 
@@ -138,7 +157,7 @@ def _beginning(plain: str, stop: Stop, *, is_open: bool = False) -> Named | None
     if end[0] == "\n":
         at = _span(_BEGINNING, plain, end.end())
         run = _RUN.match(plain, at)
-        is_unfinished = len(plain) in (at, run and run.end())
+        is_unfinished = len(plain) <= (at if run is None else run.end() + run[0].isdigit())
         if run is not None and run[0] in _first_words(stop):
             is_unfinished = len(plain) <= at + max(map(len, forms_of(stop.phrases))) + 1
             following = next(_labels(plain[at:], stop), None)
@@ -214,17 +233,14 @@ class _Answer:
             self.named += self._judged(*self.sentences[number], list(inside))
         opening = [one for one in self.named if one.is_opening and not one.why]
         is_list = len({one.value for one in opening}) > 1
-        listed = {bisect_right(begins, one.start) - 1 for one in opening if is_list}
-        whys = [
-            "one of several" if listed and bisect_right(begins, one.start) - 1 in listed else ""
-            for one in self.named
-        ]
-        for number, pair in enumerate(pairwise(self.named)):
-            if why := self._together(*pair):
-                whys[number] = whys[number + 1] = why
-        for number, why in enumerate(whys):
-            if why and not self.named[number].why:
-                self.named[number] = self.named[number]._replace(why=why)
+        listed = [one.sentence for one in opening if is_list]
+        several = {at for at, one in enumerate(self.named) if one.sentence in listed}
+        for at, (left, right) in enumerate(pairwise(self.named)):
+            if self._is_list(left, right):
+                several |= {at, at + 1}
+        for at in several:
+            why = self.named[at].why or "one of several"
+            self.named[at] = self.named[at]._replace(why=why)
 
     def said(self) -> Named | None:
         """Return the label that the answer says or concludes; None where the two disagree."""
@@ -301,8 +317,11 @@ class _Answer:
             if label.number >= 0 or label.is_letter:
                 while place < len(inside) and inside[place].end <= label.end:
                     place += 1
-            is_same = following is not None and following.value == label.value
-            is_same = is_same and bool(_BESIDE.fullmatch(own, label.end, following.start))
+            is_same = (
+                following is not None
+                and following.value == label.value
+                and _BESIDE.fullmatch(own, label.end, following.start) is not None
+            )
             is_explained = not is_same and _HEADED.match(own, label.end) is not None
             behind = (one for one in islice(inside, place, None) if one.start >= label.end)
             is_ended, denial = (True, None) if is_same else self._behind(label, following, behind)
@@ -312,9 +331,9 @@ class _Answer:
                 is_ended=is_ended,
                 is_final=clause.is_led and clause.is_final,
                 is_concluded=clause.is_concluded,
-                is_heading=is_explained,
                 is_opening=label.start == start and (is_ended or is_explained),
                 is_first=clause.is_first and not is_explained,
+                sentence=begin,
             )
             if "?" in own[max(label.end, end - 4) : end]:
                 yield named._replace(why="inside a question")
@@ -340,23 +359,17 @@ class _Answer:
         """Tell whether a label ends what is said, and which word behind it denies it."""
         own, has_verb = self.own, False
         is_option = self.stop.choice and not label.is_letter
-        if own.startswith("..", label.end):
-            return False, None
-        if _ENDED.match(own, label.end):
-            return True, None
+        if _ENDED.match(own, label.end) or _SCORED.match(own, label.end):
+            return not _SCORED.match(own, label.end), None
         for token in rest:
             flags = token.flags
             if following is not None and token.end > following.start:
                 return False, None
             if flags & COLON:
                 return self._explained(rest)
-            if flags & COMMA:
-                after = next(rest, token)
-                return not own[after.start].isdigit(), None
-            if flags & (BREAK | CONTRAST) or (flags & ASIDE and not (has_verb and flags & LEADS)):
+            is_aside = flags & ASIDE and not (has_verb and flags & LEADS)
+            if is_aside or flags & (COMMA | BREAK | CONTRAST | JOINER):
                 return not (has_verb and is_option), None
-            if flags & JOINER:
-                return bool(next(rest, token).flags & LEAD), None
             if flags & _DENIAL:
                 if not own[token.start].isascii() and own[token.start].isalpha():
                     return False, token
@@ -374,11 +387,9 @@ class _Answer:
     def _explained(self, rest: Iterator[Token]) -> tuple[bool, Token | None]:
         """Tell whether behind a colon stands why a label is said, or what denies it."""
         words = list(islice(takewhile(lambda one: not one.flags & (COMMA | BREAK), rest), 2))
-        if not words or not self.own[words[0].start].isalpha():
-            return not words, None
         if len(words) == 1 and words[0].flags & _DENIAL:
             return False, words[0]
-        return len(words) > 1 or bool(words[0].flags & ASIDE), None
+        return len(words) != 1 or bool(words[0].flags & (ASIDE | LEADS)), None
 
     def _opposite(self, label: Named) -> Named | None:
         """Return the label that the task means by a direct denial."""
@@ -386,27 +397,26 @@ class _Answer:
         if phrase not in (negated := dict(self.stop.negated)):
             return None
         number = self.stop.phrases.index(negated[phrase])
-        return label._replace(value=_value(self.stop, number), number=number, is_led=True, is_ended=True)
+        return label._replace(
+            value=_value(self.stop, number), number=number, is_led=True, is_ended=True
+        )
 
-    def _together(self, left: Named, right: Named) -> str:
-        """Say why neighbours are not said: "A or B", a letter and a text that disagree."""
-        between = self.own[left.end : right.start]
-        if len(between) > _REACH or ("\n" in between and not right.is_ended):
-            return ""
+    def _is_list(self, left: Named, right: Named) -> bool:
+        """Tell whether neighbours are not said: "A or B", a letter and a text that disagree."""
+        between = _NUMBER.sub("", self.own[left.end : min(right.start, left.end + _REACH)])
+        if left.value == right.value or ("\n" in between and not right.is_ended):
+            return False
         if left.is_letter and not right.is_letter and _BESIDE.fullmatch(between):
-            is_one = left.value == right.value
-            return left.why if is_one else "denied by the letter and the text that disagree"
-        if left.value == right.value:
-            return ""
-        between = _NUMBER.sub("", between)
+            return True
         signs = WORD.sub("", between)
         if not _LISTED.fullmatch(signs):
-            return ""
+            return False
         words = [one.flags for one in tokens(between) if between[one.start].isalpha()]
         is_joined = any(flags & JOINER for flags in words)
         is_close = not signs.strip() or not (words or "(" in signs)
-        is_list = (is_joined or is_close) and all(flags & _LISTING for flags in words)
-        return "one of several" if is_list else ""
+        return (is_joined or is_close) and all(
+            flags & _LISTING and not flags & CONTRAST for flags in words
+        )
 
 
 class _Clause:

@@ -31,8 +31,11 @@ WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _LATIN = r"[a-z0-9\u00df-\u00f6\u00f8-\u024f]+(?:'[a-z0-9\u00df-\u00f6\u00f8-\u024f]+)*(?!'?[^\W_])"
 """Most words of most answers: a class that is looked up quickly."""
 _SPACED = rf"[^\W_{CJK}]+(?:'[^\W_]+)*"
-_SINGLE = rf"[{CJK}]|[,:;(\n、]|(?<!\.)\.(?=\s)|\|>|[-=]>|[=→—―]|--|(?<=\s)-(?=\s)|\[ ?\]|[!¬](?=[^\W_])"
-"""A character of a script without spaces, or a sign that parts clauses, leads to a label, denies."""
+_SINGLE = (
+    rf"[{CJK}]|[,:;\n、]|\((?!\w\))|</?[a-z][^<>\s]{{0,20}}>|(?<!\.)\.(?=\s)|\|>|[-=]>|[=→—―]|--|"
+    r"(?<=\s)-(?=\s)|\[ ?\]|[!¬](?=[^\W_])"
+)
+"""A character of a script without spaces, or a sign that parts clauses, leads or denies."""
 _SIGNS = {
     **dict.fromkeys([".", "。", ";", "(", "\n", "、", "|>"], BREAK),
     **dict.fromkeys([":", "=", "->", "=>", "→", "—", "―", "-", "--"], COLON),
@@ -64,10 +67,12 @@ class _Lexicon:
     """Phrases that stand inside other words and are regular expressions, and their kinds."""
 
     def more(self, match: re.Match[str], end: int) -> tuple[int, int]:
-        """Return the kinds and the end of what begins a phrase, or is no word by itself."""
+        """Return the kinds and the end of what begins a phrase, or is no known word."""
         word, text = match[0], match.string
         if word == ",":
             return BREAK if _KEY.match(text, match.end()) else COMMA, match.end()
+        if word[0] == "<":
+            return LEAD, match.end()
         longer, kinds = self.phrases.get(word, (_NEVER, ()))
         phrase = longer.match(text, match.start(), end)
         if phrase is not None and phrase.lastindex is not None:
@@ -96,19 +101,17 @@ def _lexicon() -> _Lexicon:
                 else:
                     phrases[first[0]][phrase] |= 1 << number
     longest_first = sorted(inside, key=len, reverse=True)
-    for first, each in phrases.items():
-        phrases[first] = dict(sorted(each.items(), key=lambda one: len(one[0]), reverse=True))
+    every = "|".join(longest_first)
+    grouped = {word: sorted(each, key=len, reverse=True) for word, each in phrases.items()}
     return _Lexicon(
-        re.compile(
-            rf"{_LATIN}|(?! )(?:{_SPACED}|(?=[^\x00-\u024f])(?:{'|'.join(longest_first)})|{_SINGLE})"
-        ),
+        re.compile(f"{_LATIN}|(?! )(?:{_SPACED}|(?=[^\x00-\u024f])(?:{every})|{_SINGLE})"),
         {**kinds, **inside, **_SIGNS, **{word: kinds[word] | _MORE for word in phrases}},
         {
-            first: (
+            word: (
                 re.compile("|".join(rf"({phrase})(?![^\W_])" for phrase in each)),
-                tuple(each.values()),
+                tuple(phrases[word][phrase] for phrase in each),
             )
-            for first, each in phrases.items()
+            for word, each in grouped.items()
         },
         tuple((re.compile(phrase), inside[phrase]) for phrase in longest_first if "(" in phrase),
     )

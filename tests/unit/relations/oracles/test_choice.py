@@ -77,7 +77,9 @@ def test_of_options_that_begin_alike_the_longest_counts():
     assert not is_complete("Jack ", labels)
     assert not is_complete("Jack Smi", labels)
     assert is_complete("Jack Smith. ", labels)
-    assert is_complete("Jack\n", labels)
+    assert not is_complete("Jack\n", labels)
+    assert not is_complete("Jack\nJack Smi", labels)
+    assert is_complete("Jack\nHe ", labels)
     assert not is_complete("Jack did", labels)
 
 
@@ -134,7 +136,7 @@ def test_a_lettered_option_may_be_denied_before_another_is_affirmed(answer, expe
 
 def test_a_marker_comes_before_letters_and_texts():
     answer = "A: the grandfather, B: the grandson.\nAnswer: B"
-    assert read("A: the grandfather\n1. B: the grandson.") == 0
+    assert read("A: the grandfather\n1. B: the grandson.") is None
     assert read(answer, marker="answer:") == 1
     assert read("B", marker="answer:") is None
 

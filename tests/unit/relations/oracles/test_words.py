@@ -14,8 +14,8 @@ FOLDER = resources.files("fairgate").joinpath("data", "reading")
 LATIN = {"copula", "lead", "aside"}
 """Kinds that are tried among spaces alone."""
 KINDS = {
-    "denied", "loose", "open", "harmless", "behind", "contrast", "aside", "copula", "lead", "kind",
-    "joiner", "answer", "conclusion", "unknown",
+    "denied", "loose", "open", "though", "contrast", "aside", "copula", "lead", "joiner", "answer",
+    "conclusion", "unknown",
 }  # fmt: skip
 
 
@@ -44,15 +44,15 @@ def test_every_file_has_only_kinds_that_are_read():
 @pytest.mark.parametrize(
     ("kinds", "answer", "read"),
     [
-        (("denied", "loose", "open"), "It is {} grün", None),
-        (("denied", "loose", "open"), "It is {} grün. It is rot", "rot"),
-        (("harmless",), "It is {} not grün", None),
-        (("harmless",), "It is {} grün", "grün"),
-        (("behind",), "It is grün {}", None),
+        (("denied", "loose", "open", "though"), "It is {} grün", None),
+        (("denied", "loose", "open", "though"), "It is {} grün. It is rot", "rot"),
+        (("denied", "loose"), "It is grün. xyz {}", "grün"),
+        (("denied", "loose"), "xyz, grün is {}", None),
+        (("open",), "{} xyz is abc, it is grün", None),
+        (("though",), "{} xyz is abc, it is grün", "grün"),
         (("aside",), "It is grün {} xyz", "grün"),
         (("copula",), "xyz {} grün", "grün"),
-        (("lead", "kind"), "xyz is {} grün", "grün"),
-        (("kind",), "It is grün {}. It is not rot", "grün"),
+        (("lead",), "xyz is {} grün", "grün"),
         (("contrast",), "It is not rot {} grün", "grün"),
         (("joiner",), "It is grün {} rot", None),
         (("conclusion",), "abc grün abc. abc rot abc. {} it is rot", "rot"),
@@ -60,5 +60,7 @@ def test_every_file_has_only_kinds_that_are_read():
     ],
 )
 def test_a_word_of_a_kind_does_what_its_file_says(kinds, answer, read):
-    others = [word for word in phrases(*kinds) if first_label(answer.format(word), LABELS) != read]
+    denying = set(phrases("denied", "loose")) if kinds == ("copula",) else set()
+    tried = (word for word in phrases(*kinds) if word not in denying)
+    others = [word for word in tried if first_label(answer.format(word), LABELS) != read]
     assert not others
