@@ -185,11 +185,11 @@ def served_from(value: object) -> Served | None:
 
 
 class Execution(NamedTuple):
-    """What came back: of a model, an application or a recording, then of the system for a case."""
+    """What came back: of a model, an application or a recording, then of the system for a case.
 
-    key: str = ""
-    """Of the case; empty in what came back for a request, which several cases may share."""
-    suite: str = ""
+    Cases with equal answers may share one.
+    """
+
     documents: Sequence[Document] | None = None
     """In rank order; None where the system does not return them or no retrieval took place."""
     response: str | None = None
@@ -209,17 +209,10 @@ class Execution(NamedTuple):
     """None where nothing is known, as of a model that runs here."""
 
     def of_case(
-        self,
-        key: str,
-        suite: str,
-        *,
-        documents: Sequence[Document] | None,
-        options: tuple[str, ...],
+        self, *, documents: Sequence[Document] | None, options: tuple[str, ...]
     ) -> Execution:
         """Make of it the execution of a case, which does not keep how generating ended."""
-        return self._replace(
-            key=key, suite=suite, documents=documents, options=options, tokens=0, stopped="end"
-        )
+        return self._replace(documents=documents, options=options, tokens=0, stopped="end")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

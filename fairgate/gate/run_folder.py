@@ -48,7 +48,7 @@ COMMENT = "comment.json"
 """In the folder of a change's run: what a pull request is told, for whoever posts it."""
 PART_MANIFEST = "shard.json"
 """In the folder of a part of a run, and in no folder of a run."""
-_MOST_TEXTS = 1000
+_MOST_TEXTS, _MOST_NEAR = 1000, 100
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 _as_text = json.encoder.encode_basestring
 """The same for a text, without what else a value could be."""
@@ -59,34 +59,44 @@ def is_shard(folder: Path) -> bool:
     return (folder / PART_MANIFEST).exists()
 
 
-def execution_lines(executions: Iterable[Execution], questions: str = "") -> Iterator[str]:
-    """Yield the line of each execution, a JSON object without what is not known; no line end.
+def execution_lines(
+    executions: Iterable[tuple[tuple[str, str], Execution]], questions: str = ""
+) -> Iterator[str]:
+    """Yield the line of each execution by suite and key, a JSON object; no line end.
 
-    The first line has the hash of the questions, where one is given. Answers that lie near each
-    other share documents, so their text is made once.
+    What is not known is left out. The first line has the hash of the questions, where one is given.
+    Answers that lie near each other are one object, or share documents: their text is made once.
     """
     texts: dict[tuple[Document, ...], str] = {}
-    for execution in executions:
-        response, documents = execution.response, execution.documents
-        answer = "null" if response is None else _as_text(response)
-        line = (
-            f'{{"suite": {_as_text(execution.suite)}, "key": {_as_text(execution.key)}, '
-            f'"response": {answer}'
-        )
-        if execution.margin is not None:
-            line += f', "margin": {_as_json(execution.margin)}'
-        if execution.degrees is not None:
-            line += f", {_as_json(degrees_fields(execution.degrees))[1:-1]}"
-        if execution.served is not None:
-            line += f', "served": {_as_json(served_fields(execution.served))}'
-        if documents is not None:
-            line += f', "documents": {_text_of(documents, texts)}'
-        if execution.options:
-            line += f', "options": {_as_json(list(execution.options))}'
+    # Executions are held beside their text, so that no other one takes their identity.
+    known: dict[int, tuple[Execution, str]] = {}
+    for (suite, key), execution in executions:
+        if id(execution) not in known:
+            if len(known) >= _MOST_NEAR:
+                known.clear()
+            known[id(execution)] = execution, _execution_text(execution, texts)
+        line = f'{{"suite": {_as_text(suite)}, "key": {_as_text(key)}, {known[id(execution)][1]}'
         if questions:
             line += f', "{PLAN}": {_as_text(questions)}'
             questions = ""
         yield line + "}"
+
+
+def _execution_text(execution: Execution, texts: dict[tuple[Document, ...], str]) -> str:
+    """Return the members of an execution's object behind suite and key."""
+    response, documents = execution.response, execution.documents
+    text = f'"response": {"null" if response is None else _as_text(response)}'
+    if execution.margin is not None:
+        text += f', "margin": {_as_json(execution.margin)}'
+    if execution.degrees is not None:
+        text += f", {_as_json(degrees_fields(execution.degrees))[1:-1]}"
+    if execution.served is not None:
+        text += f', "served": {_as_json(served_fields(execution.served))}'
+    if documents is not None:
+        text += f', "documents": {_text_of(documents, texts)}'
+    if execution.options:
+        text += f', "options": {_as_json(list(execution.options))}'
+    return text
 
 
 def _text_of(documents: Sequence[Document], texts: dict[tuple[Document, ...], str]) -> str:
@@ -154,7 +164,7 @@ def write_run(
         {
             **{name: _rendered(name, text) for name, text in reports.items()},
             EXECUTIONS: (
-                f"{line}\n" for line in execution_lines(run.executions.values(), loaded.questions)
+                f"{line}\n" for line in execution_lines(run.executions.items(), loaded.questions)
             ),
             STOP_RULES: (f"{rules}\n",),
         },

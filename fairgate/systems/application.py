@@ -160,7 +160,7 @@ class ApplicationSystem:
             reply = replies[question]
             documents_shown = reply.documents if question.documents is None else question.documents
             executions[case.suite, case.key] = reply.of_case(
-                case.key, case.suite, documents=documents_shown, options=case.options
+                documents=documents_shown, options=case.options
             )
         return executions
 

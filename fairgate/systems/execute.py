@@ -294,7 +294,7 @@ class LocalSystem:
                 option = case.options[case.scored.index(answer.response)]
                 answer = answer._replace(response=option)
             executions[case.suite, case.key] = answer.of_case(
-                case.key, case.suite, documents=listed, options=case.options
+                documents=listed, options=case.options
             )
         return executions
 

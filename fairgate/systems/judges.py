@@ -235,7 +235,7 @@ def ask_judge(cases: Sequence[Case], judge: SystemUnderTest, progress: Progress)
         second = judge.execute(again, staged)
         for first, case in zip(unread, again, strict=True):
             if (execution := second.get((case.suite, case.key))) is not None:
-                executions[first.suite, first.key] = execution._replace(key=first.key)
+                executions[first.suite, first.key] = execution
     return executions
 
 

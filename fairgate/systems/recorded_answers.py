@@ -364,7 +364,7 @@ class RecordedAnswers:
         None where the file has no line for it.
         """
         name = self.name_of(case)
-        return None if name is None else self.answers[name]._replace(suite=case.suite, key=case.key)
+        return None if name is None else self.answers[name]
 
     def name_of(self, case: Case) -> Name | None:
         """Return by what the file names a case; None where it has no line for it."""

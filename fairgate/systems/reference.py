@@ -72,7 +72,7 @@ class ReferencedSystem:
             answers = self._reference.execute([*of_reference.values()], stage)
             for case, asked in of_reference.items():
                 if (execution := answers.get((asked.suite, asked.key))) is not None:
-                    executions[case.suite, case.key] = execution._replace(key=case.key)
+                    executions[case.suite, case.key] = execution
         names = [(case.suite, case.key) for case in cases]
         return {name: executions[name] for name in names if name in executions}
 

@@ -105,8 +105,6 @@ def answered(plan: Planned, answer: Callable[[Asked], str | None], *, options: b
     """Return executions of all questions; None leaves one out."""
     return {
         (plan.suite.id, asked.key): Execution(
-            key=asked.key,
-            suite=plan.suite.id,
             response=text,
             options=asked.options if options else (),
         )

@@ -70,9 +70,7 @@ class OpenToy:
         self.kind.sent += [os.environ.get(name) for name in self.policy.headers_env.values()]
         self.kind.asked += len(cases)
         return {
-            (case.suite, case.key): Execution(
-                key=case.key, suite=case.suite, documents=None, response=self._answer(case)
-            )
+            (case.suite, case.key): Execution(documents=None, response=self._answer(case))
             for case in cases
         }
 

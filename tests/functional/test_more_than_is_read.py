@@ -172,6 +172,6 @@ def test_a_response_is_embedded_whole_or_not_at_all(size, asked):
 
     answers = Answers(
         plan=Plan(), suites={"s": Suite()}, readings={},
-        executions={("s", "a"): Execution("a", "s", None, "x" * size)},
+        executions={("s", "a"): Execution(response="x" * size)},
     )  # fmt: skip
     assert len(list(embedded_responses(answers))) == asked

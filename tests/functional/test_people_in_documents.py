@@ -225,9 +225,7 @@ def test_every_field_of_a_case_is_in_its_hash():
 def test_a_crossed_case_has_the_others_ranking_and_its_own_wording():
     lists = [[Document(id=n, text=n.upper()) for n in names] for names in ("ab", "ba")]
     lists[1][1] = replace(lists[1][1], text="a woman")
-    earlier = {
-        ("s", key): Execution(key, "s", found) for key, found in zip("xy", lists, strict=True)
-    }
+    earlier = {("s", key): Execution(found) for key, found in zip("xy", lists, strict=True)}
     crossed = CASE._replace(documents_of="y", changed=CorpusDocument(id="a", text="the owner"))
     found = documents_for([crossed], {}, NoStore(), earlier, SILENT)["s", "k"]
     assert [(d.id, d.text) for d in found] == [("b", "B"), ("a", "the owner")]

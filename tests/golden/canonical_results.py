@@ -179,9 +179,7 @@ def executions(what: TestPlan, assessed: Sequence[Assessed]) -> dict[tuple[str, 
             (unit.key, _moved(number, unit), item.readings["follow-up"].value),
         ):
             response = f"The sentiment is {label}." if label else "I cannot judge that."
-            done[SUITE, key] = Execution(
-                key=key, suite=SUITE, documents=_documents(number, moved), response=response
-            )
+            done[SUITE, key] = Execution(documents=_documents(number, moved), response=response)
     return done
 
 

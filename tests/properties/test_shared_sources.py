@@ -204,7 +204,7 @@ def executed(cases, task, answer_of):
     """What is answered; each case with a document of its own."""
     return {
         ("s", case.key): Execution(
-            key=case.key, suite="s", response=answer_of(case, task),
+            response=answer_of(case, task),
             documents=[Document(id=case.key, text=case.key)],
         )
         for case in cases
@@ -268,7 +268,7 @@ def answered_twice(task, relations, again):
         readings.add(case)
         said_again = said(case, task, FIRST) if again is None else again
         response = said_again if case.key != first_asked(case.key) else said(case, task, FIRST)
-        executions["s", case.key] = Execution(key=case.key, suite="s", response=response)
+        executions["s", case.key] = Execution(response=response)
     return found, assessed, documents
 
 

@@ -166,7 +166,7 @@ def _member(source: str, key: str, text: str, *, is_control: bool) -> PoolAnswer
         dimensions={"relation": "set-equivalence", "category": category, "term": term},
         names={"noun_phrase": noun_phrases()[key]},
     )  # fmt: skip
-    execution = Execution(key=follow_up, suite="bench", documents=None, response=text)
+    execution = Execution(documents=None, response=text)
     return PoolAnswer(
         key=follow_up, unit=unit, reading=READ, executions=[execution], responses=[text]
     )

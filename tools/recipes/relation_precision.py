@@ -113,7 +113,7 @@ def read_answers(
     )  # fmt: skip
     cases = (case, case if question.embedding is None else case._replace(embeds="s"))
     return [
-        oracle.read(Execution(key="s", suite="s", response=answer), case_read)
+        oracle.read(Execution(response=answer), case_read)
         for answer, case_read in zip(answers, cases, strict=True)
     ]
 

@@ -343,7 +343,7 @@ def _write(part: Part, answered: Answered, error: BudgetError | None) -> None:
 
 def _answer_lines(part: Answered) -> Iterator[str]:
     lines = execution_lines(
-        execution for execution in part.answers.values() if execution is not None
+        (name, execution) for name, execution in part.answers.items() if execution is not None
     )
     for (suite, key), execution in part.answers.items():
         if execution is None:
@@ -430,14 +430,14 @@ def _read(part: Part, plan: TestPlan) -> Answered:
         own = dict(record)
         absent, without = own.pop(_ABSENT, False), own.pop(_UNLABELLED, None)
         whole = own | ({"response": None} if absent is True else {})
-        suite, key, answer = line_from(whole, location, shared)
-        name, execution = (suite, key), answer._replace(suite=suite, key=key)
+        suite, key, execution = line_from(whole, location, shared)
+        name = suite, key
         # Attribution's questions may be there, too, where they were asked in parts.
         asked = key, first_asked(key), uncrossed(key), system_key(key)
         is_own = any((suite, base) in planned for base in asked)
         if name in answered.answers or not is_own:
             what = "stands twice" if name in answered.answers else "is no question of this part"
-            raise DataError(f"{location}: {quoted(execution.key)} {what}; run the part again")
+            raise DataError(f"{location}: {quoted(key)} {what}; run the part again")
         answered.answers[name] = None if absent is True else execution
         if without is not None:
             documents = list(execution.documents or ())

@@ -215,7 +215,7 @@ class TableSuite(Suite):
     def executions(self) -> dict[tuple[str, str], Execution]:
         """Return each row's answer, by suite and key."""
         return {
-            (self.id, key): Execution(key=key, suite=self.id, response=cell_text(row.outcome))
+            (self.id, key): Execution(response=cell_text(row.outcome))
             for key, row in zip(self.keys, self.rows, strict=True)
         }
 

@@ -249,7 +249,7 @@ class Parrot:
         even = int("0" + "".join(filter(str.isdigit, case.key.partition("#")[0]))) % 2 == 0
         is_biased = bool(self.policy.biased) and self.policy.biased in case.key
         answers = ["negative", self.policy.answer][:: 1 if is_biased == even else -1]
-        return Execution(key=case.key, suite=case.suite, documents=None, response=answers[0])
+        return Execution(documents=None, response=answers[0])
 
     def vectors(self, documents):
         return None

@@ -8,7 +8,7 @@ from fairgate.gate.notices import same_text_notices, shown_documents
 
 def execution(number, texts):
     shown = texts and tuple(Document(id=str(place), text=text) for place, text in enumerate(texts))
-    return Execution(key=str(number), suite="s", response="x", documents=shown)
+    return Execution(response="x", documents=shown)
 
 
 @pytest.mark.parametrize(

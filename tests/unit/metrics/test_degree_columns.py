@@ -53,7 +53,7 @@ def answer(key, found, value="good", *, arm=Arm.TEST):
     unit = Unit(
         key=key, asks={}, dimensions={}, content="", suite="s", cluster="c", follows="", arm=arm
     )
-    several = [Execution(key, "s", response="x", degrees=each) for each in found]
+    several = [Execution(response="x", degrees=each) for each in found]
     reading = Reading(value=value, reason=None if value else Reason.UNREADABLE)
     return PoolAnswer(key=key, unit=unit, reading=reading, executions=several, responses=["x"])
 

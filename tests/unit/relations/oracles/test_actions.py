@@ -22,7 +22,7 @@ def read(response, *, hidden=False, **rule):
     if not isinstance(response, str):
         response = json.dumps(response)
     oracle = ActionsOracle(ActionsPolicy(**rule), hidden)
-    found = oracle.read(Execution(key="s1", suite="s", response=response), CASE)
+    found = oracle.read(Execution(response=response), CASE)
     assert (found.value is None) == (found.reason is Reason.UNREADABLE)
     return found.value
 

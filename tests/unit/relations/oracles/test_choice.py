@@ -148,7 +148,7 @@ CASE = Case(
 
 
 def read_option(text, options=()):
-    return OptionOracle().read(Execution(key="k", suite="s", response=text, options=options), CASE)
+    return OptionOracle().read(Execution(response=text, options=options), CASE)
 
 
 @pytest.mark.parametrize(

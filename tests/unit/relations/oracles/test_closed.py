@@ -117,8 +117,7 @@ def test_a_reading_holds_value_and_margin_or_the_reason(
     asked = {"query": "q", "instruction": "i", "labels": (), "cluster": "k", "options": ITEMS}
     case = Case(key="k", suite="s", **asked)
     said, none = (
-        oracle.read(Execution(key="k", suite="s", response=each, margin=0.5), case)
-        for each in (text, unreadable)
+        oracle.read(Execution(response=each, margin=0.5), case) for each in (text, unreadable)
     )
     assert (said.value, said.shown, said.margin) == (value, shown, margin)
     assert (none.value, none.reason) == (None, Reason.UNREADABLE)

@@ -146,7 +146,7 @@ def test_equal_answers_are_read_alike_whatever_their_margin():
     case = Case(key="s", suite="x", query="q", instruction="?", labels=(), cluster="s")
     for text, value in (("positive.", "positive"), ("Negative!", "negative"), ("none", None)):
         for margin in (None, 0.5, None, 1.5):
-            answer = Execution(key="s", suite="x", response=text, margin=margin)
+            answer = Execution(response=text, margin=margin)
             reading = oracle.read(answer, case)
             assert (reading.value, reading.margin) == (value, margin)
     assert oracle == LabelOracle(oracle.task)

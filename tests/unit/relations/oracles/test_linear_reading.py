@@ -35,7 +35,7 @@ READERS = {
     "marked score": lambda text: read_score(f"Score: {text}", marker="Score:"),
     "ranking": lambda text: read_ranking(text, ("first aid", "music", "ticket sales")),
     "judgement": lambda text: read_judgement(text, "abc"),
-    "actions": lambda text: ACTIONS.read(Execution(key="k", suite="s", response=text), CASE),
+    "actions": lambda text: ACTIONS.read(Execution(response=text), CASE),
 }
 SHAPES = (
     '"a ', "no, positive, ", "not positive ", "no, x, ", "\\boxed{", '{"a":', '[["a",', "<think>",

@@ -57,7 +57,7 @@ def test_an_amount_of_a_call_is_a_score_at_its_path():
     oracle = ScoreOracle(path="$[*].function.arguments.limit")
     calls = [{"function": {"name": "set_limit", "arguments": '{"limit": 5e3}'}}, {"function": {}}]
     values = [
-        oracle.read(Execution(key="k", suite="s", response=json.dumps(answer)), None).value
+        oracle.read(Execution(response=json.dumps(answer)), None).value
         for answer in (calls, calls * 2, [{"function": {"arguments": "{limit}"}}])
     ]
     assert values == [5000, None, None]

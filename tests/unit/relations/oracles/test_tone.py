@@ -21,7 +21,7 @@ FEELINGS = WordClassifier({"glad": "positive", "angry": "negative"}, margin=0.25
 
 
 def read(oracle, response):
-    return oracle.read(Execution(key="s1", suite="s", response=response), CASE)
+    return oracle.read(Execution(response=response), CASE)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,7 @@ def test_a_closing_tag_alone_hides_nothing_from_a_judge(response, shown):
 def test_an_answer_that_would_be_cut_is_unreadable_and_says_why():
     oracle, long = ToneOracle(TONES), "glad " * 100 + "angry"
     assert read(oracle, long).reason is Reason.UNREADABLE
-    assert "longer than what the classifier reads" in oracle.why(
-        Execution(key="s1", suite="s", response=long), CASE
-    )
+    assert "longer than what the classifier reads" in oracle.why(Execution(response=long), CASE)
     assert read(oracle, "glad " * 100).value == "happy"
     assert read(oracle, f"<think>{long}</think>glad").value == "happy"
 
@@ -101,9 +99,7 @@ def test_the_task_chooses_the_oracle():
 
 def test_all_answers_are_classified_together_and_once():
     classifier = WordClassifier({"glad": "happy"})
-    executions = {
-        ("s", key): Execution(key=key, suite="s", response=f"glad {key}") for key in ("a", "b", "c")
-    }
+    executions = {("s", key): Execution(response=f"glad {key}") for key in ("a", "b", "c")}
     readings = Readings("s", {"": ToneOracle(classifier)}, 0.0, executions)
     for key in ("a", "b", "c"):
         readings.add(Case(key=key, suite="s", query=key, instruction="i", labels=(), cluster=key))

@@ -52,7 +52,7 @@ def test_the_reason_names_the_words_that_did_it():
 def test_every_oracle_says_why():
     task = Task(id="t", instruction="?", labels=("yes", "no"))
     said = {
-        oracle.id: oracle.why(Execution(key="k", suite="s", response=text), CASE)
+        oracle.id: oracle.why(Execution(response=text), CASE)
         for oracle, text in (
             (LabelOracle(task), "maybe"), (YesNoOracle(), "not yes"), (RatingOracle(), "3 or 4"),
             (RankingOracle(), "tea, milk"),
@@ -68,7 +68,7 @@ def test_every_oracle_says_why():
 
 def test_a_suites_own_tags_of_thinking_are_read_by_every_oracle():
     own = (("[[notes]]", "[[/notes]]"),)
-    answer = Execution(key="k", suite="s", response="[[NOTES]]yes, 5[[/notes]] no")
+    answer = Execution(response="[[NOTES]]yes, 5[[/notes]] no")
     for oracle, value in ((YesNoOracle(), "no"),):
         readings = Readings("s", {"": oracle}, 0.0, {("s", "k"): answer}, own)
         readings.add(CASE)

@@ -49,7 +49,7 @@ def pool(source: str, own: str, neutral: str = USUAL, phrase: str = "An elderly 
         )  # fmt: skip
         return PoolAnswer(
             key=key, unit=unit, reading=Reading(value="neutral"), responses=[text],
-            executions=[Execution(key, "s", None, text)],
+            executions=[Execution(response=text)],
         )  # fmt: skip
 
     members = [answer(phrase, own, Arm.TEST)]
@@ -256,7 +256,7 @@ def test_words_that_recur_are_new_for_one_phrase_and_usual_for_nobody():
         members = [
             PoolAnswer(
                 key=m.key, unit=m.unit, reading=m.reading, responses=[text],
-                executions=[Execution(m.key, "s", None, text)],
+                executions=[Execution(response=text)],
             )
             for m, text in zip(one.members, texts, strict=True)
         ]  # fmt: skip
