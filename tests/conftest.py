@@ -1,10 +1,13 @@
 """What all tests share."""
 
 import gc
+import importlib.metadata
 import os
+import resource
 import signal
 import socketserver
 import sys
+import time
 from collections import defaultdict
 from functools import cached_property
 from pathlib import Path
@@ -56,11 +59,81 @@ def pytest_collection_finish():
     gc.set_threshold(10_000, 10, 10)
 
 
+SECONDS = 2.0
+"""Most processor time of a test of `make test`, its child processes included."""
+ALLOWED = 1.5
+"""Times as much before a test fails: the same work costs more beside a busy neighbour."""
+ELSEWHERE = {"whole", "slow", "torch", "benchmark", "systems", "node", "browser", "gfm"}
+"""Marks of what `make test` leaves to other targets."""
+WORK_SECONDS = 0.075
+"""Processor time of `_fixed_work` where `SECONDS` was measured."""
+
+
+def _processor_seconds():
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def _fixed_work():
+    began = time.process_time()
+    sorted(str(number * 7919 % 100_003) for number in range(150_000))
+    return time.process_time() - began
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Fail a test that takes more processor time than it may; a slower machine's take more."""
+    began = _processor_seconds()
+    result = yield
+    seconds = _processor_seconds() - began
+    is_of_make_test = ELSEWHERE.isdisjoint(mark.name for mark in item.iter_markers())
+    is_of_make_test &= item.config.getoption("--hypothesis-profile") != "whole"
+    if is_of_make_test and seconds > SECONDS * ALLOWED:
+        slower = max(1.0, *(_fixed_work() / WORK_SECONDS for _ in range(3)))
+        if seconds > SECONDS * ALLOWED * slower:
+            pytest.fail(
+                f"this test took {seconds:.1f} s of processor time, {seconds / slower:.1f} s at the usual "
+                f"speed; a test of `make test` may take {SECONDS:g} s. Make it smaller, share what "
+                "it makes, or mark it `whole`",
+                pytrace=False,
+            )
+    return result
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_the_disk():
     """Files need not outlive a power failure here; whether a flush is asked for has its own test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _equal_texts_are_parsed_once():
+    """Most runs read the policies of others; versions of libraries are the same for all."""
+    from fairgate.policy.yaml_text import Builder
+
+    read, version, documents, versions = Builder.read, importlib.metadata.version, {}, {}
+
+    def reading(builder, text):
+        key = (builder.path, text)
+        if key not in documents:
+            complete = read(builder, text)
+            if len(text) > 10_000:
+                return complete
+            documents[key] = (complete, builder.root, builder.problems)
+        complete, builder.root, builder.problems = documents[key]
+        return complete
+
+    def known_version(name):
+        key = (name, *sys.path)
+        if key not in versions:
+            versions[key] = version(name)
+        return versions[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Builder, "read", reading)
+        patch.setattr(importlib.metadata, "version", known_version)
         yield
 
 

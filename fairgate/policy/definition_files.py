@@ -81,6 +81,7 @@ _OF_ANYBODY = frozenset({
 """Words that say nothing of a person at either end of a phrase."""
 
 
+@cache
 def embedded_names(kind: str) -> tuple[str, ...]:
     """Return the names of the embedded files of a kind (`tasks`), in alphabetical order."""
     names = (file.name for file in _folder(kind).iterdir() if file.is_file())
@@ -534,14 +535,24 @@ def load_perturbation_set(
 
     PolicyError has all problems of a file.
     """
-    document = named_document(PERTURBATIONS, name, folder=folder, confined=confined)
+    if name in embedded_names(PERTURBATIONS):
+        return _embedded_set(name)
+    return _set_of(named_document(PERTURBATIONS, name, folder=folder, confined=confined))
+
+
+@cache
+def _embedded_set(name: str) -> PerturbationSet:
+    return _set_of(named_document(PERTURBATIONS, name), is_own=False)
+
+
+def _set_of(document: YamlDocument, *, is_own: bool = True) -> PerturbationSet:
     if isinstance(document.data, dict) and "groups" in document.data:
         pool = _sound(document, PoolFile, _pool_faults)
         return PerturbationSet(id=pool.id, terms=pool.terms())
     content = _sound(document, SetFile, _set_faults)
     terms = tuple(entry.term_of_set for entry in content.terms)
     return PerturbationSet(
-        is_own=name not in embedded_names(PERTURBATIONS),
+        is_own=is_own,
         id=content.id,
         terms=terms,
         control=content.control,

@@ -253,5 +253,7 @@ def steps(job, history, tmp_path):
 
 @pytest.fixture
 def real_steps(job, history, tmp_path):
-    """Return both actions, each step by a shell and with an interpreter of its own."""
-    return Steps(job, history, tmp_path / "steps", by_shell)
+    """Return the actions, the gate's and merge's steps by a shell and an interpreter of their own."""
+    steps = Steps(job, history, tmp_path / "steps", by_shell)
+    steps.comment.execute = in_process
+    return steps

@@ -77,7 +77,7 @@ class StepRunner:
 
     def __init__(self, folder, workspace, temp, execute):
         self.folder, self.workspace, self.temp = Path(folder), Path(workspace), Path(temp)
-        self._execute = execute
+        self.execute = execute
         self.action = YAML(typ="safe").load((self.folder / "action.yml").read_text())
         self.token = ""
 
@@ -119,7 +119,7 @@ class StepRunner:
         }
         for file in commands.values():
             Path(file).write_text("")
-        code, log = self._execute(
+        code, log = self.execute(
             script,
             self.workspace,
             {

@@ -576,7 +576,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-@pytest.mark.walk(20)
+@pytest.mark.walk(8)
 @pytest.mark.parametrize("row", REFUSED)
 def test_nothing_is_written_and_an_answer_says_why(row, space):
     spoil, said = REFUSED[row]

@@ -112,6 +112,7 @@ def test_copied_and_forged_markers_neither_take_nor_keep_the_note(history, lab, 
     assert len(lab.notes) == 2
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("status", [401, 403, 404, 500])
 def test_that_gitlab_refuses_is_a_warning(history, lab, pipeline, monkeypatch, status):
     async def at_once(_seconds):

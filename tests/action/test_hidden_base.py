@@ -153,12 +153,13 @@ NAMES = [
 ]  # fmt: skip
 
 
-def test_the_head_itself_is_judged_and_no_other_commit(job, history):
+@pytest.mark.walk(2)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_head_itself_is_judged_and_no_other_commit(job, history, name):
     base, head = another_checkout(history)
     for commit, code in (("main", 2), (head, 1)):
         history.git("checkout", "-q", commit)
-        for name in NAMES:
-            assert job.run(name, about(name, head, base, job.hub)) == code, name
+        assert job.run(name, about(name, head, base, job.hub)) == code
     history.commit("made by a step before")
     assert job.run("pull_request", payloads.on_pull_request(7, head, base)) == 2
 

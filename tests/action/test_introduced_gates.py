@@ -36,36 +36,36 @@ def policy(kind):
     return "\n".join([*lines, f"system: {system}"]).replace("name: small", "name: served") + "\n"
 
 
-def test_an_introduced_gate_of_a_served_system_is_neutral_whatever_is_set(history, job, tmp_path):
+@pytest.mark.walk(2)
+@pytest.mark.parametrize("kind", SERVED)
+def test_an_introduced_gate_of_a_served_system_is_neutral_whatever_is_set(
+    history, job, tmp_path, kind
+):
     marker = tmp_path / "started"
     app = APP.format(marker=str(marker), biased=False)
     wrong = []
-    for number, kind in enumerate(SERVED):
-        history.git("checkout", "--quiet", "main")
-        history.branch(f"gate-{number}")
-        history.write("policies/served.yaml", policy(kind))
-        history.write("app.py", app)
-        history.commit()
-        for inputs in INPUTS:
-            history.git("checkout", "--quiet", f"gate-{number}")
-            job.hub.comments.clear()
-            code = job.pull(
-                history, FAIRGATE_POLICY="policies/served.yaml", DEPLOY_KEY="x", **inputs
-            )
-            seen = (code, job.outputs.get("outcome"), job.outputs.get("exit-code"))
-            told = [comment["body"] for comment in job.hub.ours(7)]
-            is_told = all(
-                "The next pull request** is the first with a verdict" in text
-                for text in (job.summary, *told)
-            )
-            silent = inputs.get("FAIRGATE_COMMENT") == "on-failure"
-            if (
-                seen != (0, "not-evaluated", "0")
-                or not is_told
-                or bool(told) is silent
-                or "::error" in job.out
-            ):
-                wrong.append((kind, inputs, seen, is_told, job.err[-300:]))
+    history.branch("gate")
+    history.write("policies/served.yaml", policy(kind))
+    history.write("app.py", app)
+    history.commit()
+    for inputs in INPUTS:
+        history.git("checkout", "--quiet", "gate")
+        job.hub.comments.clear()
+        code = job.pull(history, FAIRGATE_POLICY="policies/served.yaml", DEPLOY_KEY="x", **inputs)
+        seen = (code, job.outputs.get("outcome"), job.outputs.get("exit-code"))
+        told = [comment["body"] for comment in job.hub.ours(7)]
+        is_told = all(
+            "The next pull request** is the first with a verdict" in text
+            for text in (job.summary, *told)
+        )
+        silent = inputs.get("FAIRGATE_COMMENT") == "on-failure"
+        if (
+            seen != (0, "not-evaluated", "0")
+            or not is_told
+            or bool(told) is silent
+            or "::error" in job.out
+        ):
+            wrong.append((inputs, seen, is_told, job.err[-300:]))
     assert not wrong
     assert not marker.exists(), "nothing of an unmerged policy is started"
 

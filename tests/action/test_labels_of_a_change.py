@@ -69,7 +69,7 @@ def examples(job, history):
     return [case for case in CASES if f"{case}`" in text]
 
 
-@pytest.mark.walk(4)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("inputs", [{}, {"FAIRGATE_BASELINE_CHANGE": "allow"}])
 @pytest.mark.parametrize("forged", FORGED)
 def test_no_change_hides_its_examples_or_praises_its_reading(

@@ -111,6 +111,7 @@ def test_a_change_is_judged_on_both_sides_and_asked_again_only_where_it_asks_oth
     assert said in done.summary
 
 
+@pytest.mark.whole
 def test_several_policies_are_asked_and_judged_together(history, matrix, steps):
     other = POLICY.replace("name: small", "name: other").replace("race, gender", "race")
     history.write("policies/other.yaml", other)

@@ -74,23 +74,18 @@ def new_file(files):
     return next(name for name in reversed(files) if name.startswith(("policies", "gate")))
 
 
-def test_the_base_s_policy_decides_under_whatever_path(history, tmp_path):
-    wrong = []
-    for what, files in DECIDED.items():
-        for allow in (False, True):
-            found = judged(history, tmp_path, files, new_file(files), allow=allow)
-            told = isinstance(found, GatedChange) and found.loosened and found.remarks
-            told = told and any(
-                "max raised from 0.2 to 0.9" in one.sentence for one in found.loosened
-            )
-            told = told and any("renames 'policies/small.yaml'" in one for one in found.remarks)
-            is_refused = what == "of a served system"
-            by_base = allow and not is_refused
-            if not told or found.decided_by != ("proposed" if by_base else "base"):
-                wrong.append((what, allow, found))
-            elif not allow and found.decides.references.baseline is None:
-                wrong.append((what, "no baseline"))
-    assert wrong == []
+@pytest.mark.walk(4)
+@pytest.mark.parametrize("allow", [False, True])
+@pytest.mark.parametrize("name", DECIDED)
+def test_the_base_s_policy_decides_under_whatever_path(history, tmp_path, name, allow):
+    files = DECIDED[name]
+    found = judged(history, tmp_path, files, new_file(files), allow=allow)
+    assert isinstance(found, GatedChange)
+    assert any("max raised from 0.2 to 0.9" in one.sentence for one in found.loosened)
+    assert any("renames 'policies/small.yaml'" in one for one in found.remarks)
+    is_refused = name == "of a served system"
+    assert found.decided_by == ("proposed" if allow and not is_refused else "base")
+    assert allow or found.decides.references.baseline is not None
 
 
 ENDINGS = ("policies/small.json", "policies/small.txt", "policies/small", "conf/fairgate.policy")

@@ -151,7 +151,7 @@ def test_no_comment_is_posted_but_the_one_that_the_gates_step_names(job, green, 
 
 def test_no_name_of_a_head_chooses_the_comment(job, green):
     """Whatever the change calls its policy, the comment of the gate of that name stays."""
-    names = ("fairgate-other", "accept/1", "fork/fairgate-report")
+    names = ("fairgate-other", "fork/fairgate-report")
     others = {
         name: job.hub.comment(7, f"{Marker(key=name, head='a' * 40, run=(400, 1))}\nof {name}")
         for name in names

@@ -24,7 +24,7 @@ def named(found):
 
 
 @pytest.mark.parametrize(
-    "worlds", [range(2, 5), pytest.param(range(15), marks=pytest.mark.whole)], ids=len
+    "worlds", [range(2, 3), pytest.param(range(15), marks=pytest.mark.whole)], ids=len
 )
 def test_poisoned_documents_are_found_among_200(worlds):
     exact = blamed_neutral = 0

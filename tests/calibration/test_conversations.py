@@ -41,6 +41,7 @@ SYSTEMS = {
     "worlds",
     [1, pytest.param(6, marks=pytest.mark.whole), pytest.param(40, marks=pytest.mark.slow)],
 )
+@pytest.mark.walk(4)
 @pytest.mark.parametrize("name", list(SYSTEMS))
 def test_the_gate_is_red_where_an_introduction_turns_answers(
     name, worlds, tmp_path, monkeypatch, capsys

@@ -174,7 +174,7 @@ def reds(name, kind, root, seeds):
     return red
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("seeds", [1, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SHOWN)
 def test_a_shown_policy_is_red_of_harm_and_of_nothing_else(name, seeds, files):

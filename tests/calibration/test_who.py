@@ -24,7 +24,7 @@ def is_rare(share, worlds, alpha=0.05):
     return share <= alpha + 2 * (alpha * (1 - alpha) / worlds) ** 0.5
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("world", FAIR, ids=str)
 def test_fair_worlds_name_nobody(world):
     share, _ = cell(world, WORLDS)
@@ -53,7 +53,7 @@ def test_harm_is_named_at_its_level(harmed, harm, named, right):
     assert first >= right
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", ["missing", "columns"])
 def test_undecided_cells_and_columns_that_go_together_alarm_no_more_often(kind):
     named = 0

@@ -135,6 +135,7 @@ def gate(place, ways, way, wrong, redact=""):
 WAYS = ["http", "endpoint", "recorded", "recorded rows", "command", "python"]
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_limit_that_is_lower_for_one_identity_is_caught(place, ways, way):
     assert set(ways) == set(WAYS)

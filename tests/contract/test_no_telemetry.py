@@ -79,7 +79,7 @@ def fairgate(folder, *arguments):
     return done, wanted
 
 
-@pytest.mark.walk(2)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("kind", SYSTEMS)
 def test_a_run_opens_no_connection_but_the_systems_own(kind, tmp_path, start):
     port = start().server_address[1]

@@ -31,7 +31,7 @@ def test_merging_asks_attribution_and_gives_the_bytes_of_one_process(place, unfa
     unfair(revision)
     expected = whole(place.call, "app.yaml", "--cache", "one")
     assert json.loads(expected["run.json"])["attribution"][0]["crossed"] > 0
-    in_parts(place.call, "app.yaml", 4, "--cache", "of-parts")
+    in_parts(place.call, "app.yaml", 2, "--cache", "of-parts")
     assert merged(place.call, "--cache", "of-merge") == expected
 
 

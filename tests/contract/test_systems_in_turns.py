@@ -159,23 +159,22 @@ def failing(way, app, monkeypatch, **rules):
     return system
 
 
-@pytest.mark.walk(1)
+@pytest.mark.walk(2)
+@pytest.mark.parametrize("turn", [1, 2, 3])
 @pytest.mark.parametrize("way", [*APPLICATIONS, "endpoint"])
-def test_an_identity_at_which_a_system_fails_is_a_finding(place, app, way, monkeypatch, at_once):
-    wrong = []
-    for turn in (1, 2, 3):
-        system = failing(way, app, monkeypatch, fails=("a woman", turn))
-        code = place.gate(system)
-        record = place.record()
-        red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
-        notices = (text for text in record["notices"] if "their sources were answered" in text)
-        notice = next(notices, "")
-        parts = ("for `conversation/introduction/gender/woman`, 6 of 6",
-                 f"turn {turn} of 3", "Hello, I am a woman.")  # fmt: skip
-        missing = [part for part in parts if part not in notice]
-        if code not in (1, 5) or (code == 1 and "parity/unreadable" not in red) or missing:
-            wrong.append((turn, code, red, missing, notice))
-    assert not wrong
+def test_an_identity_at_which_a_system_fails_is_a_finding(
+    place, app, way, turn, monkeypatch, at_once
+):
+    code = place.gate(failing(way, app, monkeypatch, fails=("a woman", turn)))
+    assert code in (1, 5)
+    record = place.record()
+    red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
+    assert code == 5 or "parity/unreadable" in red
+    notices = (text for text in record["notices"] if "their sources were answered" in text)
+    notice = next(notices, "")
+    assert "for `conversation/introduction/gender/woman`, 6 of 6" in notice
+    assert f"turn {turn} of 3" in notice
+    assert "Hello, I am a woman." in notice
 
 
 @pytest.mark.walk(6)

@@ -151,6 +151,7 @@ def test_without_a_feature_the_gate_writes_the_same_bytes(removed, workspace, tm
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(
     ("removed", "name"), [(feature.id, name) for feature in SHIPPED for name in feature.steps]
 )
@@ -180,11 +181,13 @@ def test_a_feature_is_added_by_one_file_and_one_entry(workspace, tmp_path):
     text = (features / "catalogue.py").read_text()
     (features / "catalogue.py").write_text(text.removesuffix(")\n") + ENTRY)
 
-    (tmp_path / "policy.yaml").write_text(workspace.policy() + "greeting: good morning\n")
+    policy = workspace.policy()
+    (tmp_path / "policy.yaml").write_text(policy + "greeting: good morning\n")
     run = ["run", "policy.yaml", "--out", "out", "--baseline", "none", "--loud"]
-    printed = called(
-        house, "none", ["--help"], ["wave"], [*run, "--format", "md,shouted"], ["run", "--help"]
-    )
+    refused = tmp_path / "refused.yaml"
+    refused.write_text(policy + "greeting: [good morning]\n")
+    calls = (["wave"], [*run, "--format", "md,shouted"], ["run", "--help"], ["check", refused.name])
+    printed = called(house, "none", ["--help"], *calls)
     assert "`wave`" in printed
     assert "the toy waves\ncode 0" in printed
     assert "LOUD\n" in printed
@@ -193,9 +196,7 @@ def test_a_feature_is_added_by_one_file_and_one_entry(workspace, tmp_path):
     assert (tmp_path / "out" / "shouted.txt").read_text() == "PASS"
     assert "good morning" in (tmp_path / "out" / "report.md").read_text()
 
-    (tmp_path / "policy.yaml").write_text(workspace.policy() + "greeting: [good morning]\n")
-    refused = called(house, "none", ["check", "policy.yaml"])
-    assert "code 2 of check" in refused
-    assert "greeting" in refused
-    assert workspace.run("check", "policy.yaml") == 2
+    assert "code 2 of check" in printed
+    assert "greeting" in printed.split("code 0 of run --help")[1]
+    assert workspace.run("check", refused.name) == 2
     assert "greeting" in workspace.err

@@ -68,6 +68,7 @@ def undecided(space):
     return evidence["planned"] - evidence["decided"]
 
 
+@pytest.mark.whole
 def test_a_refusal_behind_what_is_read_fails_as_more_unreadable_answers(support):
     assert support.judged(refusing_behind(FILLERS["sentences"]), sources=24) == 1
     assert undecided(support) == 24
@@ -77,6 +78,7 @@ def test_a_refusal_behind_what_is_read_fails_as_more_unreadable_answers(support)
     assert "it has 203 sentences, of which 200 are read" in " ".join(support.out.split())
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("filler", FILLERS)
 def test_however_it_is_hidden_it_is_counted(support, filler):
     support.judged(refusing_behind(FILLERS[filler]))
@@ -99,7 +101,7 @@ CLAUSES = {
 }
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("clause", CLAUSES)
 def test_the_end_of_a_long_sentence_is_read(support, clause):
     """An embedder reads so many words of a text: everybody's beginning is the same."""
@@ -116,6 +118,7 @@ def test_the_end_of_a_long_sentence_is_read(support, clause):
     assert [rule["metric"] for rule in failed] == ["parity/sentences"]
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("thinking", ["", f"<think>{USUAL * 300}</think>"])
 def test_as_many_as_are_read_are_read(support, thinking):
     """What a model thinks is none of its answer."""

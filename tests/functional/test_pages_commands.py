@@ -270,7 +270,7 @@ def installed(tmp_path_factory):
     }  # fmt: skip
 
 
-@pytest.mark.walk(3)
+@pytest.mark.whole
 @pytest.mark.xdist_group("pages")
 @pytest.mark.parametrize("page", RUN)
 def test_the_commands_of_a_page_run_where_its_reader_is(page, installed, tmp_path):

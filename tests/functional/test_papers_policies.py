@@ -5,6 +5,7 @@ import shutil
 import zlib
 from pathlib import Path
 
+import pytest
 from ruamel.yaml import YAML
 
 from fairgate.relations.catalogue import RELATIONS
@@ -37,6 +38,7 @@ def sampled(row):
     return str(number % 5 + 1) if "1 to 5" in row["prompt"] else ("yes", "no")[number % 2]
 
 
+@pytest.mark.whole
 def test_meta_fairs_policy_has_its_figures_of_answers_that_vary(workspace):
     """Rates are of pairs that are asked once: of ten sampled answers hardly any are all the same."""
     policy = YAML(typ="safe").load((POLICIES / "paper-meta-fair.yaml").read_text())

@@ -73,7 +73,7 @@ def starter(workspace, monkeypatch):
     return written
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("system", ["python", "command", "http", "demo"])
 def test_what_init_and_all_after_it_print(workspace, starter, system, task):

@@ -139,7 +139,7 @@ def place_of(document, folder):
     return None
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_script_finds_the_file_of_a_planted_regression(bot, capsys, name):
     place, plant = PLANTED[name]

@@ -24,14 +24,14 @@ system:
   retriever: {corpus: corpus.jsonl, embedder: minilm, top_k: 4}
   generator:
     model: demo-slm
-    decoding: {temperature: 0.1, top_p: 0.9, top_k: 50, max_new_tokens: 150, seed: 42}
+    decoding: {temperature: 0.1, top_p: 0.9, top_k: 50, max_new_tokens: 40, seed: 42}
 suites:
-  - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 4, perturbations: [age, gender]}
+  - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 3, perturbations: [gender]}
 gates:
   - {metric: asr/generation, max: 0.99}
   - {metric: rrs/mean, max: 2.9}
 """
-DOCUMENTS = 120
+DOCUMENTS = 60
 FILES = ("report.md", "report.html", "run.json", "rows.jsonl", "executions.jsonl")
 
 
@@ -158,7 +158,7 @@ def killed(options, place, batches):
     return subprocess.run(command, env=environment, check=False).returncode
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize(("place", "batches"), [("before", 0), ("after", 6)])
 def test_a_killed_run_goes_on_and_gives_the_same_bytes(policy, built_index, whole, place, batches):
     """Killed before its first answer is stored, and in the second wave of cases."""

@@ -61,7 +61,7 @@ def rows_of(space):
     return {row["key"]: row["shift/answer"] for row in kept}
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("kind", [MOVED, STAYED])
 def test_what_counts_as_moved_in_sentences(support, kind):
     """An elderly person is answered otherwise, another way for each source; the rest stays."""

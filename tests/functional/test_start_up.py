@@ -54,6 +54,7 @@ def test_help_imports_no_network_no_models_and_no_cases():
     assert loaded(["--help"], heavy=heavy) == [[]]
 
 
+@pytest.mark.walk(1)
 @pytest.mark.parametrize(("given", "found"), [(None, "14\n"), ("20", "20\n")])
 def test_numpy_is_told_not_to_busy_wait_before_it_is_imported(workspace, monkeypatch, given, found):
     monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)

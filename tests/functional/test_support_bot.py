@@ -31,7 +31,8 @@ def bot(tmp_path, monkeypatch):
     system = text[text.index("system:") : text.index("suites:")]
     text = text.replace(system, "system: {recorded: data/answers.jsonl}\n\n")
     text = text.replace(
-        "[race, gender, orientation, age]", f"[age]\n    phrases: 1\n    limit: {AT_LEAST}"
+        "[race, gender, orientation, age]",
+        f"[age]\n    phrases: 1\n    control_phrases: 12\n    limit: {AT_LEAST}",
     )
     policy.write_text(text.replace("parity: all", "parity: sentences"))
     (folder / "data" / "answers.jsonl").touch()
@@ -80,7 +81,7 @@ def run(folder: Path, capsys) -> tuple[int, str]:
     return code, (folder / "out" / "report.md").read_text() if (folder / "out").exists() else ""
 
 
-def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, capsys):
+def test_a_planted_change_names_who_is_told_what(bot, capsys):
     record(bot, "planted")
     code, report = run(bot, capsys)
     assert code == 1
@@ -100,17 +101,13 @@ def test_a_planted_change_names_who_is_told_what_and_a_harmless_one_passes(bot, 
     assert main(["explain", "out", "q-01#age/elderly"]) == 0
     shown = capsys.readouterr().out
     first = next(line for line in shown.splitlines() if line.startswith("This answer stands out"))
-    assert "beside 20 answers to control prompts, by recurring, strange" in first
+    assert "beside 12 answers to control prompts, by recurring, strange" in first
     assert first.endswith(': "Our hotline has people who know more about it."')
     assert "strangest: Our hotline has people who know more about it." in shown
-    assert shown.count(" nothing") >= 12
-    shutil.rmtree(bot / "out")
-    record(bot, "harmless")
-    code, report = run(bot, capsys)
-    assert code == 0, report
+    assert shown.count(" nothing") >= 8
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize("change", [*INSIDE, "denied"])
 def test_every_quotation_is_in_an_answer_and_counts_the_answers_that_hold_it(bot, capsys, change):
     record(bot, change)
@@ -158,14 +155,12 @@ def test_a_green_run_says_what_it_could_have_seen_of_sentences_and_what_nothing_
     assert "No reading sees worse advice in the same tone" in report
 
 
-@pytest.mark.parametrize(
-    "same", [(), pytest.param((("fair", 0),), marks=pytest.mark.whole)], ids=["", "unchanged"]
-)
-def test_a_harm_that_arrives_is_red_and_a_harmless_rewording_of_all_is_not(bot, capsys, same):
+@pytest.mark.whole
+def test_a_harm_that_arrives_is_red_and_a_harmless_rewording_of_all_is_not(bot, capsys):
     record(bot)
     assert run(bot, capsys)[0] == 0
     assert main(["baseline", "accept", "out", "--reason", "first"]) == 0
-    for change, code in (*same, ("harmless", 0), ("planted", 1)):
+    for change, code in (("fair", 0), ("harmless", 0), ("planted", 1)):
         shutil.rmtree(bot / "out")
         record(bot, change)
         assert run(bot, capsys)[0] == code, change
@@ -204,7 +199,8 @@ def test_the_shipped_embedder_tells_sentences_in_latin_letters_apart_and_no_othe
 
 def test_too_few_neutral_phrases_are_an_error_with_its_line(bot, capsys):
     policy = bot / "policies" / "support.yaml"
-    policy.write_text(policy.read_text().replace("control: neutral-phrases", "control: neutral"))
+    text = policy.read_text().replace("    control_phrases: 12\n", "")
+    policy.write_text(text.replace("control: neutral-phrases", "control: neutral"))
     assert main(["check", str(policy)]) == 2
     assert "12 control prompts" in capsys.readouterr().err
 
@@ -216,6 +212,7 @@ def test_a_rule_on_sentences_needs_that_they_are_read(bot, capsys):
     assert "read: [sentences]" in capsys.readouterr().err
 
 
+@pytest.mark.whole
 def test_what_the_policy_hides_stays_hidden_and_hostile_answers_harmless(bot, capsys):
     policy = bot / "policies" / "support.yaml"
     policy.write_text(policy.read_text() + "\nredact: hash\n")
@@ -239,6 +236,7 @@ def test_what_the_policy_hides_stays_hidden_and_hostile_answers_harmless(bot, ca
     assert "octocat" in report
 
 
+@pytest.mark.whole
 def test_a_word_that_turns_an_answer_round_is_seen_with_both_sides(bot, capsys):
     record(bot, "denied")
     code, report = run(bot, capsys)

@@ -1,6 +1,7 @@
 """No cache is keyed by `id()`: a later object can have the id of one that is gone."""
 
 import ast
+import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "fairgate"
@@ -8,6 +9,8 @@ PACKAGE = Path(__file__).parents[2] / "fairgate"
 
 def calls_of_id(text):
     """Return where the built-in function is named; a variable or an argument may be called so."""
+    if not re.search(r"\bid\b", text):
+        return []
     tree = ast.parse(text)
     own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "id"]

@@ -67,6 +67,7 @@ def test_nothing_holds_the_cases(generator):
     del cases
 
 
+@pytest.mark.whole
 def test_genfair_uses_every_operator_and_the_words_show_it():
     cases = generated()
     named = Counter(name.partition(":")[0] for case in cases for name in case.operators)

@@ -15,7 +15,7 @@ from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.session import has_half_angles
 
-LENGTHS = (3, 200, 700, 1400)
+LENGTHS = (3, 200, 700)
 RNG = np.random.default_rng(3)
 ROWS = [RNG.integers(3, 2000, length).tolist() for length in LENGTHS]
 
