@@ -62,7 +62,7 @@ def test_what_keeps_the_relation_passes_and_what_violates_it_is_caught(relation,
     assert values == {0.0} if keeps else min(values) > 0.15
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(1)
 @pytest.mark.parametrize("relation", RELATIONS.ids)
 def test_a_run_of_the_relation_alone_is_a_baseline_that_the_next_run_reads(relation, judged):
     judged(relation, SCRIPTS[relation], SCRIPTS[relation].keeps)

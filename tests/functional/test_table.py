@@ -254,7 +254,7 @@ def test_a_table_is_compared_with_an_earlier_one(table, tmp_path):
 
 
 def test_wide_long_shuffled_and_json_say_the_same(table, tmp_path):
-    rows = scored(effect=3)
+    rows = scored(effect=3, sources=24)
     wide = {}
     for row in rows:
         cells = wide.setdefault(row["source"], {"source": row["source"]})
@@ -516,7 +516,7 @@ def test_a_table_may_come_from_a_pipe(table, tmp_path, monkeypatch):
 
 
 def test_scan_says_in_python_what_the_command_says(table, tmp_path):
-    rows = scored(effect=3)
+    rows = scored(effect=3, sources=24)
     verdict = fairgate.scan(rows)
     assert not verdict.passed
     assert verdict.named[0].name == "women"
