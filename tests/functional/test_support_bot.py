@@ -81,6 +81,7 @@ def run(folder: Path, capsys) -> tuple[int, str]:
     return code, (folder / "out" / "report.md").read_text() if (folder / "out").exists() else ""
 
 
+@pytest.mark.whole
 def test_a_planted_change_names_who_is_told_what(bot, capsys):
     record(bot, "planted")
     code, report = run(bot, capsys)
