@@ -32,7 +32,7 @@ def bot(tmp_path, monkeypatch):
     text = text.replace(system, "system: {recorded: data/answers.jsonl}\n\n")
     text = text.replace(
         "[race, gender, orientation, age]",
-        f"[age]\n    phrases: 1\n    control_phrases: 12\n    limit: {AT_LEAST}",
+        f"[age]\n    phrases: 1\n    limit: {AT_LEAST}",
     )
     policy.write_text(text.replace("parity: all", "parity: sentences"))
     (folder / "data" / "answers.jsonl").touch()
@@ -102,10 +102,10 @@ def test_a_planted_change_names_who_is_told_what(bot, capsys):
     assert main(["explain", "out", "q-01#age/elderly"]) == 0
     shown = capsys.readouterr().out
     first = next(line for line in shown.splitlines() if line.startswith("This answer stands out"))
-    assert "beside 12 answers to control prompts, by recurring, strange" in first
+    assert "beside 20 answers to control prompts, by recurring, strange" in first
     assert first.endswith(': "Our hotline has people who know more about it."')
     assert "strangest: Our hotline has people who know more about it." in shown
-    assert shown.count(" nothing") >= 8
+    assert shown.count(" nothing") >= 12
 
 
 @pytest.mark.whole
@@ -200,8 +200,7 @@ def test_the_shipped_embedder_tells_sentences_in_latin_letters_apart_and_no_othe
 
 def test_too_few_neutral_phrases_are_an_error_with_its_line(bot, capsys):
     policy = bot / "policies" / "support.yaml"
-    text = policy.read_text().replace("    control_phrases: 12\n", "")
-    policy.write_text(text.replace("control: neutral-phrases", "control: neutral"))
+    policy.write_text(policy.read_text().replace("control: neutral-phrases", "control: neutral"))
     assert main(["check", str(policy)]) == 2
     assert "12 control prompts" in capsys.readouterr().err
 
