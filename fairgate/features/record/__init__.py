@@ -134,6 +134,11 @@ class _Parity(_Read):
         """What identities are compared with."""
         return "control prompts" if self.control_prompts else "the other identities"
 
+    @property
+    def is_now(self) -> bool:
+        """Whether differences count in both directions: since an accepted run only worse ones."""
+        return self.against in (Against.CONTROL, Against.REFERENCE)
+
 
 class _Selected(_Read):
     suite: Text
@@ -550,15 +555,10 @@ def _answers(run: _Run) -> str:
     if run.answers is None:
         return "not known: a run tells it only of a system that is asked from outside"
     asked, stored = run.answers["asked"], run.answers["stored"]
-    more = asked + stored - run.evidence.planned
-    sources = sum({scan.suite: scan.sources for scan in run.parity}.values())
     told = f"{asked:,} asked for in this run, {stored:,} from the store"
-    if more and more == sources:
-        told += f"; {more:,} more than cases: each source as it stands, too"
-    elif more > 0:
-        told += f"; {more:,} more than cases: sources as they stand, repeats or turns, too"
-    elif more < 0:
-        told += f"; {-more:,} fewer than cases: equal texts are asked once"
+    if more := asked + stored - run.evidence.planned:
+        why = "each source is asked as it stands, too" if more > 0 else "equal texts are asked once"
+        told += f"; {abs(more):,} {'more' if more > 0 else 'fewer'} than cases: {why}"
     return told
 
 
@@ -722,11 +722,11 @@ class _History:
 
     def waiver(self, rule: _Rule, waived: _Waived) -> Written:
         """Say when a waiver was last changed."""
-        keys = {"rule": rule.metric, "owner": waived.owner, "up_to": waived.up_to}
+        keys = {"rule": rule.metric, **waived.model_dump()}
         for place, entry in enumerate(self.data.get("waivers") or ()):
             if isinstance(entry, dict) and keys.items() <= entry.items():
                 return self.written(("waivers", place))
-        return Written(when="unknown", commit=None, why=self.why or "the policy has no such entry")
+        return Written(when="unknown", commit=None, why=self.why or "no entry has these words")
 
     def written(self, within: YamlPath) -> Written:
         """Say when a part of the policy was last changed."""
@@ -812,25 +812,21 @@ def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
     outcome = RULES[rule.metric][0]
     unit, scale = _unit(run, scan, outcome.columns[0].column)
     limit = next(iter(rule.bounds.values()), None)
-    is_judged = rule.outcome != "not-evaluated"
-    people = {each.who for each in scan.identities}
+    people = len({each.who for each in scan.identities})
     counts = {
-        "sources": scan.sources,
-        "identities": len(people),
-        "control prompts": scan.control_prompts,
-    }
+        "sources": scan.sources, "identities": people, "control prompts": scan.control_prompts
+    }  # fmt: skip
     reach = {level: least for level, least in scan.reach.items() if least is not None}
-    is_now = scan.against in (Against.CONTROL, Against.REFERENCE)
     return {
         "question": f"{_short(scan.outcome)}: {words.QUESTIONS[scan.against]}",
         "unit": unit,
         "scale": scale,
-        "standard": outcome.max if is_now else outcome.regression,
+        "standard": outcome.max if scan.is_now else outcome.regression,
         "counts": counts if scan.sources else {},
         "named": [_difference(run, scan, each) for each in scan.named],
         "test": words.TESTS[scan.against],
         "level": scan.alpha,
-        "p": scan.p if is_judged else None,
+        "p": None if rule.outcome == "not-evaluated" else scan.p,
         "reach": {_short(level): least for level, least in reach.items()},
         "missed": _missed(rule, scan, reach, limit),
         "decides": _decides(rule, scan, unit, limit),
@@ -841,18 +837,16 @@ def _metric_claim(run: _Run, rule: _Rule, measured: _Measured | None) -> dict[st
     """Return what a rule about a metric adds to its claim."""
     metric = BY_ID.get(rule.metric)
     first = rule.change or rule.since_anchor
-    is_rate = metric is not None and metric.is_rate
+    unit: Unit = "points" if metric and metric.is_rate else "value"
     counts = {"cases": measured.decided, "not decided": measured.inconclusive} if measured else {}
     scale = "not known: FairGate has no such metric"
     if metric is not None:
-        ends = [
-            _size(end, "points" if is_rate else "value") for end in (metric.least, metric.greatest)
-        ]
-        scale = f"{'points: hundredths' if is_rate else 'its own unit'}, {' to '.join(ends)}"
+        ends = f"{_size(metric.least, unit)} to {_size(metric.greatest, unit)}"
+        scale = f"{'points: hundredths' if metric.is_rate else 'its own unit'}, {ends}"
         scale += f"; {metric.better} is better"
     return {
         "question": f"{_short(metric.title if metric else rule.metric)}: is it within the limit?",
-        "unit": "points" if is_rate else "value",
+        "unit": unit,
         "scale": scale,
         "counts": counts,
         "value": rule.value,
@@ -900,8 +894,7 @@ def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str
     key = next(iter(rule.bounds))
 
     def is_beyond(estimate: float) -> bool:
-        is_now = scan.against in (Against.CONTROL, Against.REFERENCE)
-        return (abs(estimate) if is_now else estimate) > limit
+        return (abs(estimate) if scan.is_now else estimate) > limit
 
     told = [
         f"{_person(node)} {_size(node.estimate, unit)} is "

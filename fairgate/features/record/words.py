@@ -55,6 +55,9 @@ TERMS: Mapping[str, str] = {
     "sources",
     "baseline": "an earlier run that a person accepted, to compare with; an anchor is one that "
     "stays",
+    "limit": "`max`: of a difference now, or of a value; `regression`: of how much worse it became "
+    "since the baseline; `budget`: since the anchor; FairGate has standards for where a policy "
+    "gives none",
     "store": "answers that earlier runs asked for and kept, used again where nothing has changed",
     "unstable": "of an answer: another one in a repeat, or its two most probable labels lie nearer "
     "than `unstable_margin` of the policy; “violated” is an answer that changed, “drift” a change "
