@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate.domain.errors import DataError, ExitCode, FairGateError, UsageError
 from fairgate.domain.parity import SCORE, Against, Level, rule_name
-from fairgate.domain.units import REASON_WORDS
+from fairgate.domain.units import Reason, counted
 from fairgate.domain.wording import MINUS, harmless, probability
 from fairgate.features.record import words
 from fairgate.gate.run_folder import EXECUTIONS, RECORD, TABLE, check_run, run_policy_path
@@ -170,7 +170,7 @@ class _Labelled(_Read):
 class _Evidence(_Read):
     planned: int
     decided: int
-    undecided: dict[Text, int]
+    undecided: dict[Reason, int]
     problems: list[Text]
     rejected: list[dict[Text, Any]]
 
@@ -508,7 +508,8 @@ def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
         planned=evidence.planned,
         decided=evidence.decided,
         undecided={
-            _short(_REASONS.get(name, name)): number for name, number in evidence.undecided.items()
+            counted({reason: number}).partition(" ")[2]: number
+            for reason, number in evidence.undecided.items()
         },
         rejected=dict(Counter(_short(str(each.get("reason", ""))) for each in evidence.rejected)),
         answers=_answers(run),
@@ -525,9 +526,6 @@ def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
         repeat=[*_repeat(run)],
     )
     return tested_run, history
-
-
-_REASONS = {str(reason): text for reason, text in REASON_WORDS.items()}
 
 
 def _texts(run: _Run, history: _History) -> dict[str, Texts]:
@@ -765,7 +763,7 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
     scans: defaultdict[tuple[str, str], list[_Parity]] = defaultdict(list)
     for scan in run.parity:
         scans[scan.suite, rule_name(scan.outcome, scan.against)].append(scan)
-    counted = {
+    measured = {
         (each.metric, each.suite, tuple(sorted(each.where.items()))): each
         for each in run.measurements
     }
@@ -777,7 +775,7 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
             claim = _parity_claim(run, rule, own.pop(0))
         else:
             where = tuple(sorted(rule.where.items()))
-            claim = _metric_claim(run, rule, counted.get((rule.metric, rule.suite, where)))
+            claim = _metric_claim(run, rule, measured.get((rule.metric, rule.suite, where)))
             # What compares with an accepted run is no bound, nor told before there is one.
             for name, change in (("regression", rule.change), ("budget", rule.since_anchor)):
                 most = change.margin if change else (entry or {}).get(name)
