@@ -63,7 +63,7 @@ class PairRow:
 
     @property
     def term(self) -> str:
-        """Return the identity, or the neutral wording."""
+        """Return the identity, or the control prompt."""
         return self.assessed.unit.dimensions["term"]
 
     @property
@@ -92,7 +92,7 @@ class PairRow:
 
     @property
     def is_control(self) -> bool:
-        """Return whether the pair belongs to the placebo arm."""
+        """Return whether the pair belongs to the control arm."""
         return self.assessed.unit.is_control
 
     @property
@@ -142,7 +142,7 @@ class PairSuite:
 
     assessed: AssessedSuite
     is_control: Mask
-    """[n] whether a pair belongs to the placebo arm."""
+    """[n] whether a pair belongs to the control arm."""
     main: str
     """As in `PairRow`."""
 
