@@ -143,6 +143,12 @@ def value(number: float, *, is_rate: bool, is_difference: bool = False) -> str:
     return _minus(f"{100 * number:.1f} {unit}" if is_rate else f"{number:.3f}")
 
 
+def in_own_unit(number: float, digits: int = 3) -> str:
+    """Return a score to so many digits: `0.285`, `4.23`, and a large one whole: `52,340`."""
+    text = f"{number:.{digits}g}"
+    return f"{number:,.0f}" if "e+" in text else text
+
+
 def signed(number: float, *, is_rate: bool) -> str:
     """Return `+5.3` (percentage points) or `+0.050`; nothing has no sign."""
     return _minus(f"{100 * number:+.1f}" if is_rate else f"{number:+.3f}")

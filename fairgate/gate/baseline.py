@@ -216,9 +216,10 @@ def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]
     changed = sorted(changed_environment(then, now.environment, "unknown"))
     if not changed:
         return []
-    where = "; ".join(f"{name} {before} → {after}" for name, before, after in changed)
-    drift = "answers with a margin below `unstable_margin` are unstable rather than violated"
-    return [f"the baseline was made in another environment ({where}): {drift}, others may drift"]
+    where = "; ".join(f"{name} was {then}, is {now}" for name, then, now in changed)
+    unstable = "those with a margin below `unstable_margin` count as unstable"
+    made = f"the baseline was made in another environment ({where})"
+    return [f"{made}, which may change answers: {unstable}"]
 
 
 def changed_environment(

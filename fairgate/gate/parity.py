@@ -28,7 +28,7 @@ from fairgate.domain.parity import (
     Person,
 )
 from fairgate.domain.units import UNREPORTED, UNREPORTED_TEXTS
-from fairgate.domain.wording import first_few, listed, probability
+from fairgate.domain.wording import first_few, in_own_unit, listed, probability
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import HALF, Comparison, lacks_base
 from fairgate.gate.rules import ParityRule, outcomes_of
@@ -893,7 +893,7 @@ def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts")
     key, limit = next(iter(rule.bounds.items()))
     is_score = column.unit == "score"
     size, most = (
-        f"{value:.3g}" if is_score else f"{100 * value:.1f}"
+        in_own_unit(value) if is_score else f"{100 * value:.1f}"
         for value in (abs(node.estimate), limit)
     )
     points = "" if is_score else " points"

@@ -457,6 +457,19 @@ def test_every_row_of_several_runs_can_be_read_alone(history):
     assert {each["beside"] for each in whole["runs"][3]["identities"]} == {"the other identities"}
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0.356, "points", "35.6"), (-0.0003, "points", "\u22120.03"), (-0.0, "points", "0.0"), (0.0, "score", "0"),
+        (-0.00423, "score", "\u22120.00423"), (999.7, "score", "1,000"), (52340.4, "score", "52,340"), (None, "score", "not known"),
+    ],
+)  # fmt: skip
+def test_a_figure_is_rounded_alike_wherever_it_stands(value, unit, text):
+    from fairgate.features import record
+
+    assert record._size(value, unit) == text
+
+
 def test_a_difference_above_the_limit_that_passes_says_why():
     """`max` is for who is named: 35.6 beside a limit of 35 passes where the scan does not name it."""
     scan = {

@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fairgate.domain.errors import DataError, ExitCode, FairGateError, UsageError
 from fairgate.domain.parity import SCORE, Against, Level, rule_name
 from fairgate.domain.units import Reason, counted
-from fairgate.domain.wording import MINUS, harmless, probability
+from fairgate.domain.wording import MINUS, harmless, in_own_unit, probability
 from fairgate.features.record import words
 from fairgate.gate.run_folder import EXECUTIONS, RECORD, TABLE, check_run, run_policy_path
 from fairgate.io.durable import PARTS, write_text
@@ -1097,12 +1097,12 @@ def _size(value: float | None, unit: Unit, digits: int = 3) -> str:
     """
     if value is None:
         return "not known"
-    size = 100 * value if unit == "points" else value
-    is_tenth = unit == "points" and (abs(size) >= _LEAST_TENTH or not size)
-    text = (
-        f"{size:.1f}" if is_tenth else f"{size:.1g}" if unit == "points" else f"{size:.{digits}g}"
-    )
-    return text.removeprefix("-") if not float(text) else text.replace("-", MINUS)
+    if unit != "points":
+        text = in_own_unit(value, digits)
+    else:
+        is_tenth = abs(100 * value) >= _LEAST_TENTH or not value
+        text = f"{100 * value:.1f}" if is_tenth else f"{100 * value:.1g}"
+    return text.removeprefix("-") if not text.strip("-0.") else text.replace("-", MINUS)
 
 
 def _span(ends: tuple[float, float] | None, unit: Unit, why: str = "not known") -> str:

@@ -60,8 +60,7 @@ TERMS: Mapping[str, str] = {
     "gives none",
     "store": "answers that earlier runs asked for and kept, used again where nothing has changed",
     "unstable": "of an answer: another one in a repeat, or its two most probable labels lie nearer "
-    "than `unstable_margin` of the policy; “violated” is an answer that changed, “drift” a change "
-    "that comes from no change of the system",
+    "than `unstable_margin` of the policy (their margin)",
     "waiver": "a failure that the policy accepts until a day; it stays a failure and stops nothing",
 }
 COUNTED: Mapping[str, tuple[str, str]] = {

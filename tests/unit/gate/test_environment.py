@@ -21,6 +21,6 @@ def test_every_difference_is_named_and_nothing_else(baseline):
     cpu = "x86_64 avx2 avx512_vnni"
     now = replace(baseline.provenance, environment={"cpu": cpu, "numpy": "2.0"})
     (notice,) = environment_notices(now, baseline)
-    assert f"cpu x86_64 avx2 → {cpu}" in notice
+    assert f"cpu was x86_64 avx2, is {cpu}" in notice
     assert "numpy" not in notice
     assert "unstable_margin" in notice
