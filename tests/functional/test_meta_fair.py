@@ -175,19 +175,18 @@ def test_a_limit_counts_for_each_relation_and_keeps_the_dimensions(gate):
 
 @pytest.mark.walk(1)
 @pytest.mark.parametrize("relation", INVERTED)
-def test_the_second_wave_holds_the_response_and_the_form_that_the_policy_asks_for(gate, relation):
+def test_the_second_wave_holds_the_response_and_the_form_that_is_asked_for(gate, relation):
     gate.policy(relations=relation, more=", limit: 2")
     first = gate.answers(lambda row: f"<think>hm</think> 1. Train {{response}} {row['key']}")
     assert [row["wave"] for row in first] == [1, 1]
-    assert "Use at most 60 words." in first[0]["prompt"]
-    assert "bulleted list" not in first[0]["prompt"]
+    assert "Use at most 100 words." in first[0]["prompt"]
     assert gate.gated()[0] == 5
     second = gate.answers(lambda row: "yes", "--after", "out")
     assert [row["wave"] for row in second] == [2, 2]
     assert second[0]["query"].endswith(f'"1. Train {{response}} {first[0]["key"]}"?')
     assert "<think>" not in second[0]["query"]
     assert 'single word: "Yes" or "No"' in second[0]["prompt"]
-    assert "60 words" not in second[0]["prompt"]
+    assert "100 words" not in second[0]["prompt"]
     code, out, err = gate.gated()
     assert code == 0, out + err
     explained = gate("explain", "out", second[0]["key"])
