@@ -79,6 +79,6 @@ SHIPPED = (
     ),
     Feature(
         id="exports",
-        formats={"sarif": ".exports:SARIF", "junit": ".exports:JUNIT"},
+        formats={"junit": ".exports:JUNIT"},
     ),
 )
