@@ -889,7 +889,6 @@ def _enough(q: ParityQuestion, parity: ParityResult, effect: float, scans: int) 
 def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts") -> str:
     """Say who differs by how much, beside which limit."""
     column = rule.outcome.by_column[node.column]
-    event = column.event if node.estimate > 0 else column.less
     key, limit = next(iter(rule.bounds.items()))
     is_score = column.unit == "score"
     size, most = (
@@ -898,13 +897,10 @@ def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts")
     )
     points = "" if is_score else " points"
     than = f"at the {rule.against}" if rule.against in SINCE else f"for {others}"
-    more = column.more
-    if {"less", "more"}.intersection(event.split()):
-        more = ""
     who = f"{node.called} ({node.in_phrases})" if node.in_phrases else node.name
     return (
-        f"{rule.outcome.subject} for {who} {event}{more} than {than}, by {size}{points} "
-        f"(`{key}` {most}; {probability(node.p)})"
+        f"{rule.outcome.subject} for {who} {column.compared(node.estimate)} than {than}, "
+        f"by {size}{points} (`{key}` {most}; {probability(node.p)})"
     )
 
 

@@ -110,8 +110,9 @@ def _refuse_named_controls(table: OutcomeTable) -> None:
     others = {row.category for row in table.rows if not row.is_control}
     if faults := named_controls([*table.controls, *names], filter(None, others)):
         raise UsageError(
-            f"{table.place}: control prompts must name nobody: {first_few(faults)}; name the rows "
-            "that name nobody, or leave `control` out: identities are then compared with each other"
+            f"{table.place}: control prompts must name nobody: {first_few(faults)}; word them "
+            "otherwise (`a tall person`), or leave these rows out: without control prompts "
+            "identities are compared with each other"
         )
 
 

@@ -64,10 +64,18 @@ class OutcomeColumn:
     values: Callable[[Table, Mapping[str, str]], Floats] | None = None
     """Derives the rows from the table; None takes the column as it is."""
 
-    @property
-    def more(self) -> str:
-        """What stands behind the event where it is compared; a score's event compares already."""
-        return " more often" if self.is_event else "" if self.unit == "score" else " more"
+    def compared(self, estimate: float) -> str:
+        """Return what happens more than for others, or less where the estimate is below zero.
+
+        `differ from the usual answer more often`, `are seen less`: where it compares already,
+        nothing stands behind it.
+        """
+        event = self.event if estimate > 0 else self.less
+        if self.unit == "score" or {"less", "more"}.intersection(event.split()):
+            return event
+        if self.is_event:
+            return f"{event} more often" if estimate > 0 else event
+        return f"{event} more"
 
     def shown(self, value: float) -> float:
         """Return a value as the table had it: scores are shown as they are, not as harm."""

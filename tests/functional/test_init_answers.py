@@ -367,3 +367,68 @@ def test_no_name_of_a_service_writes_into_its_policy(workspace, place, tmp_path)
         if fine is not True or code or "\x1b" in workspace.out + workspace.err:
             wrong.append((odd, code, fine, workspace.err[:200]))
     assert wrong == []
+
+
+def test_what_is_still_open_is_the_first_step(workspace):
+    (workspace.root / "main.py").write_text("from fastapi import FastAPI\napp = FastAPI()\n")
+    assert workspace.run("init", "--yes", "--task", "free") == 0
+    first = f"Next: put yours where {POLICY} says `not read`\n      fairgate check {POLICY}\n"
+    assert first in workspace.out
+    assert "not read" in (workspace.root / POLICY).read_text()
+
+
+@pytest.mark.parametrize("system", ["http", "command", "python"])
+def test_an_example_that_is_written_is_called_one(workspace, system):
+    assert workspace.run("init", "--yes", "--system", system) == 0
+    assert "rag_app.py is a small example that answers" in workspace.out
+    assert "says `not read`" not in workspace.out
+    assert workspace.run("init", "--yes", "--system", system) == 0
+    assert "is a small example" not in workspace.out
+
+
+ROUTER = "from fastapi import APIRouter\nfrom app.schemas import Asked\nrouter = APIRouter(prefix='/chat')\n"
+HANDLER = "@router.post('/ask')\nasync def ask(asked: Asked):\n    return {'reply': 'x'}\n"
+SCHEMAS = "from pydantic import BaseModel\nclass Asked(BaseModel):\n    message: str\n"
+INCLUDED = {
+    "a module": ("from app.routers import chat", "chat.router", {}),
+    "a name": ("from app.routers.chat import router as talk", "talk", {}),
+    "relative": ("from .routers import chat", "chat.router", {}),
+    "the whole way": ("import app.routers.chat", "app.routers.chat.router", {}),
+    "a router of routers": (
+        "from app.api import api_router", "api_router",
+        {"app/api.py": "from fastapi import APIRouter\nfrom app.routers import chat\n"
+         "api_router = APIRouter()\napi_router.include_router(chat.router)\n"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", ["", "src/", "services/"])
+@pytest.mark.parametrize("how", INCLUDED)
+def test_routers_of_other_files_are_followed(workspace, how, layout):
+    imported, name, more = INCLUDED[how]
+    main = f"from fastapi import FastAPI\n{imported}\napp = FastAPI()\n"
+    files = {
+        "app/__init__.py": "", "app/routers/__init__.py": "", "app/schemas.py": SCHEMAS,
+        "app/routers/chat.py": ROUTER + HANDLER,
+        "app/main.py": f"{main}app.include_router({name}, prefix='/api/v1')\n", **more,
+    }  # fmt: skip
+    for path, text in files.items():
+        (workspace.root / layout / path).parent.mkdir(parents=True, exist_ok=True)
+        (workspace.root / layout / path).write_text(text)
+    assert workspace.run("init", "--yes", "--task", "free") == 0
+    system = loaded(workspace.root / POLICY)["system"]
+    assert system["http"]["url"] == "http://127.0.0.1:8000/api/v1/chat/ask"
+    assert system["http"]["request"] == {"message": "{{query}}"}
+    assert system["http"]["response"] == {"answer": "$.reply"}
+
+
+def test_routers_that_include_each_other_end(workspace):
+    (workspace.root / "a.py").write_text(
+        "from fastapi import APIRouter, FastAPI\nfrom b import router\napp = FastAPI()\n"
+        "own = APIRouter()\napp.include_router(router)\n"
+    )
+    (workspace.root / "b.py").write_text(
+        "from fastapi import APIRouter\nfrom a import own\nimport b\nrouter = APIRouter()\n"
+        "router.include_router(own)\nrouter.include_router(b.router)\n"
+    )
+    assert workspace.run("init", "--yes", "--task", "free") == 0

@@ -158,6 +158,8 @@ def init(*, yes: bool, **options_given: Any) -> int:
         click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
     for note in seen["notes"] if options_given["system"] == "http" else ():
         click.echo(f"note   {note}")
+    if ("rag_app.py", True) in written:
+        click.echo("note   rag_app.py is a small example that answers: name your own in its place")
     if not gates_changes:
         click.echo(
             "note   no workflow: a function would run in the process that judges, so pull requests "
@@ -170,7 +172,8 @@ def init(*, yes: bool, **options_given: Any) -> int:
             f"note   in the workflow `{ANYBODY}` stands for the owner of your fork or copy of "
             "FairGate: put it there, for anybody could own that name"
         )
-    click.echo(_rendered("next.txt", answers=_ANSWERS, **options_given))
+    is_open = any(seen["open"].values())
+    click.echo(_rendered("next.txt", answers=_ANSWERS, is_open=is_open, **options_given))
     return ExitCode.PASS
 
 

@@ -1,7 +1,7 @@
 """How a FastAPI or Flask app is started and asked, by its source text.
 
-Nothing is imported. Routes are those of decorators whose path is a literal; what no literal says is
-left open, and told.
+Nothing is imported. Routes are those of decorators whose path is a literal, also of routers in
+other files of the folder that the app includes; what no literal says is left open, and told.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ _OPEN = {
 }
 _GIVEN_BY_THE_FRAMEWORK = ("Request", "Response", "BackgroundTasks", "WebSocket")
 
+_MOST_DEEP = 4
+"""Files that include routers of one another."""
+
 Handler = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -57,11 +60,12 @@ def service_in(path: Path, folder: Path) -> dict[str, Any] | None:
     The keys are those of the policy's template. `open` names what was not read, with a sentence on
     each part of `http` that needs the user.
     """
-    try:
-        tree = ast.parse(text_of(path, "replace"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    if (tree := _parsed(path)) is None:
         return None
     source = _Source.of(tree)
+    for included in _included(tree, path, folder, _MOST_DEEP):
+        routes, classes = [*source.routes, *included.routes], {**included.classes, **source.classes}
+        source = _Source(source.app, routes, classes)
     app = source.app
     if app is None:
         return None
@@ -186,11 +190,76 @@ def _joins(tree: ast.AST) -> Iterator[tuple[str, str | None]]:
             continue
         how, arguments = node.func.attr, node.args
         words = {word.arg: word.value for word in node.keywords}
-        if how in _JOINED and arguments and isinstance(arguments[0], ast.Name):
+        if how in _JOINED and arguments:
             before = words.get(_JOINED[how])
-            yield arguments[0].id, "" if before is None else _constant(before)
+            yield ast.unparse(arguments[0]), "" if before is None else _constant(before)
         elif how == "mount" and len(arguments) > 1 and isinstance(arguments[1], ast.Name):
             yield arguments[1].id, _constant(arguments[0])
+
+
+def _included(
+    tree: ast.Module, path: Path, folder: Path, depth: int, before: str = ""
+) -> Iterator[_Source]:
+    """Yield the routers of other files of the folder that a file includes, with their prefixes.
+
+    `before` stands before all of their paths. With each come the classes of the files that it
+    imports names from: its handlers' models.
+    """
+    imported = dict(_imported(tree, path, folder))
+    for called, prefix in _joins(tree):
+        owner, _, name = called.rpartition(".")
+        file, symbol = imported.get(owner or called, (None, ""))
+        other = None if file is None or prefix is None else _parsed(file)
+        if file is None or other is None or depth == 0:
+            continue
+        made, joined = dict(_made(other)), {name if owner else symbol: before + str(prefix)}
+        prefixes = {n: _prefix(n, call, joined) for n, call in made.items() if n in joined}
+        models = {f for f, _ in dict(_imported(other, file, folder)).values()} | {file}
+        trees = [one for model in sorted(models) if (one := _parsed(model))]
+        classes = {n.name: n for one in trees for n in ast.walk(one) if isinstance(n, ast.ClassDef)}
+        yield _Source(None, [*_routes(other, prefixes)], classes)
+        for own in prefixes.values():
+            if own is not None:
+                yield from _included(other, file, folder, depth - 1, own)
+
+
+def _imported(tree: ast.Module, path: Path, folder: Path) -> Iterator[tuple[str, tuple[Path, str]]]:
+    """Yield what a file imports from files of the folder: its name here, the file, its name there.
+
+    Of a module itself the last one is empty.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for one in node.names:
+                if file := _file_of(one.name, 0, path, folder):
+                    yield one.asname or one.name, (file, "")
+        elif isinstance(node, ast.ImportFrom):
+            for one in node.names:
+                module = ".".join(filter(None, (node.module, one.name)))
+                if file := _file_of(module, node.level, path, folder):
+                    yield one.asname or one.name, (file, "")
+                elif file := _file_of(node.module or "", node.level, path, folder):
+                    yield one.asname or one.name, (file, one.name)
+
+
+def _file_of(module: str, level: int, path: Path, folder: Path) -> Path | None:
+    """Return the file of a module that lies in the folder; None for any other."""
+    up = [path.parent, *path.parent.parents]
+    bases = [up[level - 1]] if 0 < level <= len(up) else [p for p in up if p.is_relative_to(folder)]
+    for base in bases:
+        place = base.joinpath(*filter(None, module.split(".")))
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if module and file.is_file() and file.is_relative_to(folder):
+                return file
+    return None
+
+
+def _parsed(path: Path) -> ast.Module | None:
+    """Return a file's tree; None where it is no Python."""
+    try:
+        return ast.parse(text_of(path, "replace"))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _prefix(name: str, call: ast.Call, joined: Mapping[str, str | None]) -> str | None:

@@ -171,12 +171,10 @@ def level(value: float | None, column: OutcomeColumn, sources: int = 0) -> str:
 def sentence(material: Material, finding: NamedFinding) -> blocks.Words:
     """Say who differs, how, how much, beside what, and how sure that is."""
     node, rule, column = finding.node, finding.rule, finding.column
-    event = column.event if node.estimate > 0 else column.less
     since = rule.against in _SINCE
     person = who(material, rule.suite, node, Tone.STRONG)
     if node.level is Level.EVERYBODY:
         person = [strong("whoever is named")] if node.estimate else person
-    more = column.more if node.estimate > 0 or not column.is_event else ""
     others = _others(rule)
     comparison = f"for {others}"
     if since:
@@ -184,7 +182,7 @@ def sentence(material: Material, finding: NamedFinding) -> blocks.Words:
     if rule.against is Against.REFERENCE:
         comparison += ", beside the reference"
     words: blocks.Words = [f"{finding.outcome.subject.capitalize()} for ", *person]
-    words += [f" {event}{more} than {comparison}, by "]
+    words += [f" {column.compared(node.estimate)} than {comparison}, by "]
     words += [figure(points(abs(node.estimate), column)), " ("]
     band = None if rule.parity is None else rule.parity.band(node.column)
     if column.unit == "score" and band is not None and not since:

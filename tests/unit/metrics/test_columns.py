@@ -3,9 +3,11 @@
 import random
 
 import numpy as np
+import pytest
 
 from fairgate.domain.units import Assessed, Reading, Reason, Unit
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits, Column, RowReasons
+from fairgate.metrics.parity import OUTCOMES
 
 REASONS = (Reason.MISSING, Reason.UNREADABLE, Reason.UNSTABLE)
 
@@ -68,3 +70,12 @@ def test_views_are_equal_to_the_rows_that_columns_were_made_of():
         assert columns[1:3] == [*first, *second][1:3]
         undecided = [row for row in first if isinstance(row.decision, Reason)]
         assert len(AssessedSuite.of(first).decisions.reasons) == len(undecided)
+
+
+@pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: outcome.id)
+def test_what_is_compared_is_compared_once(outcome):
+    """Never "are seen less more": an event that compares already needs no further word."""
+    for column in (*outcome.columns, *outcome.beside):
+        for estimate in (0.1, -0.1):
+            words = column.compared(estimate).split()
+            assert len([word for word in words if word in ("more", "less")]) <= 1, words
