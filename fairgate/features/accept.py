@@ -45,7 +45,7 @@ from fairgate.github.event import (
     read_event,
     read_roots,
 )
-from fairgate.github.gate_step import place_of
+from fairgate.github.gate_step import prefix_of
 from fairgate.github.no_verdict import accounted
 from fairgate.github.runner import Inputs, input_options, read_inputs, write_outputs
 from fairgate.io.durable import PARTS, write_bytes
@@ -85,7 +85,7 @@ class _Given(NamedTuple):
     def objection_to_shown(self, run: Any, created: str) -> str:
         """Return why the gate's comment does not show this run of the head; empty where it does."""
         number, attempt = (natural(value_at(run, name)) for name in ("id", "run_attempt"))
-        comments = self.gate.shown(self.key)
+        comments = self.gate.of_gate(self.key)
         if len(comments) != 1:
             count = "no comment" if not comments else f"{len(comments)} comments"
             return (
@@ -155,11 +155,11 @@ def accept(workflow: str, artifact: str, comment_key: str, **options: str) -> in
                 click.echo("fairgate: the comment asks for nothing, or was followed before")
                 return ExitCode.PASS
             inputs = read_inputs(options, environment)
-            account.place = place_of(inputs)
+            account.prefix = prefix_of(inputs)
             os.chdir(inputs.root)
             key = comment_key or artifact
             request = _Given(api, event, inputs, workflow, artifact, home, roots, own, key)
-            commit, text = _accepted(request.now(), account.place)
+            commit, text = _accepted(request.now(), account.prefix)
         except Exception as error:
             why = str(error) if isinstance(error, FairGateError) else type(error).__name__
             with contextlib.suppress(FairGateError):  # the log has the reason

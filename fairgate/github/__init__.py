@@ -10,7 +10,7 @@ import click
 
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import quoted
-from fairgate.github.gate_step import empty_report_dir, gate_change, place_of, step, subject_of
+from fairgate.github.gate_step import empty_report_dir, gate_change, prefix_of, step, subject_of
 from fairgate.github.no_verdict import accounted
 from fairgate.github.runner import input_options, read_inputs, write_outputs
 from fairgate.terminal.output import progress_for
@@ -58,11 +58,13 @@ def comment(
         if api is None:
             raise UsageError("there is no `github-token` to comment with; give the step one")
         event = read_event(environment, int(pr_number) if pr_number else None)
-        given = api, roots, artifact, comment_key
+        shared_arguments = api, roots, artifact, comment_key
         if event.name != "workflow_run" or not event.is_fork:
-            url, reason = comment_own_report(resolved(event, api), *given, comment_digest)
+            url, reason = comment_own_report(
+                resolved(event, api), *shared_arguments, comment_digest
+            )
         else:
-            url, reason = comment_foreign_report(event, *given)
+            url, reason = comment_foreign_report(event, *shared_arguments)
     click.echo(f"fairgate: {url or 'no comment'}: {reason or 'up to date'}")
     write_outputs(environment.get("GITHUB_OUTPUT", ""), {"comment-url": url})
     return ExitCode.PASS
@@ -86,7 +88,7 @@ def run(shard: str, **options: str) -> int:
     with accounted() as account:
         account.is_gate = not shard  # a part that fails is missing for the step that decides
         inputs = read_inputs(options, account.environment)
-        account.place = place_of(inputs)
+        account.prefix = prefix_of(inputs)
         if account.is_gate:
             empty_report_dir(inputs, account)
         os.chdir(inputs.root)

@@ -238,13 +238,13 @@ def files_in(
 ) -> dict[str, bytes]:
     """Return files of an archive, of at most so many bytes, as its archive. Raises DataError."""
     raw = api.download(f"/repos/{repository}/actions/artifacts/{number}/zip", most)
-    contents, left, member = dict[str, bytes](), most, names[0]
+    contents, remaining_bytes, member = dict[str, bytes](), most, names[0]
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             for member in sorted({names[0]} | (set(names) & set(archive.namelist()))):
                 with archive.open(member) as file:
-                    contents[member] = file.read(left + 1)
-                left -= len(contents[member])
+                    contents[member] = file.read(remaining_bytes + 1)
+                remaining_bytes -= len(contents[member])
     except (zipfile.BadZipFile, KeyError, OSError, EOFError, ValueError, RuntimeError) as error:
         raise DataError(
             f"artifact {quoted(artifact)} has no readable {member} ({type(error).__name__}): it "
@@ -252,7 +252,7 @@ def files_in(
         ) from error
     except Exception as error:  # zlib.error and what other decompressors raise
         raise DataError(f"artifact {quoted(artifact)} is damaged; run the gate again") from error
-    if left < 0:
+    if remaining_bytes < 0:
         size = f"{most >> 20} MiB"
         raise DataError(f"{member} of artifact {quoted(artifact)} is larger than {size}")
     return contents

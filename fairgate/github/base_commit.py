@@ -166,7 +166,7 @@ class BaseCommit:
     def __init__(
         self, clone: Clone, commit: str, *, api: GitHubApi | None, repository: str
     ) -> None:
-        """Take the place to read from; of a submodule there is no `repository`."""
+        """Take the clone and commit to read from; a submodule has no `repository`."""
         self.commit = commit
         self._clone = clone
         self._api = api
@@ -222,10 +222,10 @@ class BaseCommit:
             for path, (mode, name) in self._tree.items()
             if mode in _BLOB_MODES and is_wanted(path, name)
         ]
-        here = self._clone.blobs([name for _, name in wanted])
-        if here is None:
-            here = [self._blob(path, name) for path, name in wanted]
-        yield from zip((path for path, _ in wanted), here, strict=True)
+        file_contents = self._clone.blobs([name for _, name in wanted])
+        if file_contents is None:
+            file_contents = [self._blob(path, name) for path, name in wanted]
+        yield from zip((path for path, _ in wanted), file_contents, strict=True)
 
     def renamed_to(self, path: str) -> str:
         """Return the path of the file that git takes for renamed to this one; empty: for none."""
@@ -254,16 +254,16 @@ class BaseCommit:
                 yield from self.below(inner, hops - 1)
 
     def _behind(
-        self, way: str, mode: str, name: str, rest: str, hops: int
+        self, way: str, mode: str, name: str, path_below: str, hops: int
     ) -> Iterator[tuple[str, BaseFile]]:
         """Yield what a link or submodule leads to, by the path that leads there."""
         if mode == _SUBMODULE:
-            top, target = way, rest or "."
+            top, target = way, path_below or "."
             inner = BaseCommit(self._clone.inner(way), name, api=None, repository="")
         else:
             link = os.fsdecode(self._blob(way, name))
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(way), link, rest))
-            top, inner = posixpath.join(way, rest), self
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(way), link, path_below))
+            top, inner = posixpath.join(way, path_below), self
             if target.startswith(("/", "../")) or target == "..":
                 raise _detour(way, self.commit)
         for file, base_file in inner.below(target, hops):
@@ -328,7 +328,7 @@ def _detour(folder: str, commit: str) -> BaselineError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What the head has in another version than the base, by what it is in the base's policy."""
+    """A file that differs between head and base, with its role in the base's policy."""
 
     role: Role
     file: str
@@ -338,7 +338,7 @@ class Difference:
 
     @property
     def is_under_test(self) -> bool:
-        """Whether the difference is what the gate tests."""
+        """Whether the file is part of what the gate tests."""
         return self.role.is_under_test and not self.decides
 
 
@@ -512,12 +512,13 @@ class BaseVersion:
 
     def _behind_pointer(self, path: str, digest: str, pointer: bytes) -> bytes | Path:
         """Return the content that a pointer of Git LFS names, from the checkout or LFS's store."""
-        here = self._repository / path
+        checked_out = self._repository / path
         stored = self._repository / ".git" / "lfs" / "objects" / digest[:2] / digest[2:4] / digest
-        for file in (here, stored):
+        for file in (checked_out, stored):
             if file.is_file() and file_sha256(str(file)) == digest:
                 return file
-        if here.is_file() and content_of(here) == pointer:  # the checkout left LFS out, as base's
+        # The checkout left LFS out, as the base's does.
+        if checked_out.is_file() and content_of(checked_out) == pointer:
             return pointer
         raise BaselineError(
             f"{quoted(path)} of the base commit {self._base.commit[:12]} is in Git LFS, and its "

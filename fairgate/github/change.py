@@ -63,7 +63,7 @@ class GatedChange(Generic[E]):
     loosened: Sequence[Loosening] = ()
     differences: Sequence[str] = ()
     data: Sequence[Difference] = ()
-    """What the base's policy names, where the change edits it."""
+    """Files that the base's policy names and the change edits."""
     is_refused: bool = False
     """The change's own policy was not run: it would ask endpoints that the base does not, or more
     than the base's budget."""
@@ -79,7 +79,7 @@ class Introduction:
 
     side: Side
     reaches: Sequence[str]
-    """What a run would do: `asks 'http://…' without a key`, `starts 'python app.py'`."""
+    """What a run would reach outside: `asks 'http://…' without a key`, `starts 'python app.py'`."""
 
 
 class ChangeGate(Generic[E]):
@@ -153,7 +153,7 @@ class ChangeGate(Generic[E]):
         first = allowed or before
         decides = self._evaluate(first)
         compared = before if allowed else None if refused else proposed
-        other, spent = self._beside(first, decides, compared)
+        other, spent = self._judge_other(first, decides, compared)
         controls = own_control_phrases(proposed, before) if proposed is not None else []
         by_change = "`baseline-change: allow` lets this change's own policy and baseline decide."
         return GatedChange(
@@ -195,7 +195,9 @@ class ChangeGate(Generic[E]):
                     "it could not decide once it is merged; make it a file or folder of its own"
                 )
 
-    def _beside(self, first: Side, decides: E, other: Side | None) -> tuple[E | None, list[str]]:
+    def _judge_other(
+        self, first: Side, decides: E, other: Side | None
+    ) -> tuple[E | None, list[str]]:
         """Return the evaluation of the side that does not decide, or why it has none."""
         if other is None:
             return None, []
@@ -355,7 +357,7 @@ class ChangeGate(Generic[E]):
         loaded = load_policy_text(text, self._policy, runtime, most=most)
         name = loaded.policy.name
 
-        def kept(reference: Reference) -> tuple[Baseline | None, str]:
+        def read_baseline(reference: Reference) -> tuple[Baseline | None, str]:
             policy = self._earlier if isinstance(files, BaseCommit) else self._policy
             path = path_in_repository(policy, name, reference)
             content = files.read(path)
@@ -363,8 +365,10 @@ class ChangeGate(Generic[E]):
                 None if content is None else decoded_baseline(content, path, name, reference)
             ), path
 
-        baseline, path = kept(Reference.BASELINE)
-        anchor, anchor_path = kept(Reference.ANCHOR) if loaded.policy.has_budget else (None, "")
+        baseline, path = read_baseline(Reference.BASELINE)
+        anchor, anchor_path = (
+            read_baseline(Reference.ANCHOR) if loaded.policy.has_budget else (None, "")
+        )
         labels, notices = self._labels(name)
         references = References(
             baseline=baseline, baseline_path=path, anchor=anchor, anchor_path=anchor_path,

@@ -174,7 +174,7 @@ class StickyComment:
         )
         return next(texts, "")
 
-    def shown(self, key: str) -> list[PostedComment]:
+    def of_gate(self, key: str) -> list[PostedComment]:
         """Return our comments of a gate, whatever run they show, oldest first.
 
         Also those of a workflow's own account, where we write as an app.

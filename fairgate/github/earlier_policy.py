@@ -45,7 +45,7 @@ def earlier_path(base: BaseCommit, root: Path, path: str, name: str) -> str | No
     take; else the one that git calls renamed. None where the base has none, and none is missing.
     Raises UsageError where a policy of the base is missing and none of these, or cannot be used.
     """
-    taken = path_in_repository(path, name, Reference.BASELINE)
+    baseline_path = path_in_repository(path, name, Reference.BASELINE)
     top, prefix = _top(root, base.prefix), base.prefix
     source = base.renamed_to(f"{prefix}{path}")
     candidates, missing = [], []
@@ -53,7 +53,7 @@ def earlier_path(base: BaseCommit, root: Path, path: str, name: str) -> str | No
         inner = policy.path.removeprefix(prefix) if policy.path.startswith(prefix) else None
         own = inner and path_in_repository(inner, policy.name, Reference.BASELINE)
         is_missing = _name_at(top / policy.path) != policy.name
-        if (policy.name == name and (is_missing or own == taken)) or policy.path == source:
+        if (policy.name == name and (is_missing or own == baseline_path)) or policy.path == source:
             candidates.append(policy.path)
         elif is_missing:
             missing.append(policy.path)

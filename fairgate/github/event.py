@@ -229,12 +229,12 @@ def _of_merge_group(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_workflow_run(payload: Mapping[str, Any]) -> dict[str, Any]:
-    run, here = value_at(payload, "workflow_run"), value_at(payload, "repository", "id")
+    run, repository_id = value_at(payload, "workflow_run"), value_at(payload, "repository", "id")
     listed_pulls = value_at(run, "pull_requests")
     pulls = [
         pull
         for pull in (listed_pulls if isinstance(listed_pulls, list) else [])
-        if value_at(pull, "base", "repo", "id") == here
+        if value_at(pull, "base", "repo", "id") == repository_id
     ]
     # One head can be that of several pull requests with different bases, also in other
     # repositories: the one of this repository counts, where the run lists just one.

@@ -101,7 +101,7 @@ def empty_report_dir(inputs: Inputs, account: Account) -> None:
     emptied(inputs.report_dir, known_files(), "report-dir", inside)
 
 
-def place_of(inputs: Inputs) -> str:
+def prefix_of(inputs: Inputs) -> str:
     """Return where the gate's root lies in its repository: nothing, or `services/shop/`."""
     from fairgate.github.base_commit import Clone
 
@@ -126,7 +126,7 @@ def gate_change(
     from fairgate.reports.formats import formats
 
     explains = step("blame") if inputs.blame else None
-    prefix = place_of(inputs)
+    prefix = prefix_of(inputs)
     answers = _answers(inputs, subject)
     several, branches = len(inputs.policies) > 1, other_base(subject.event)
     reports: list[Report] = []
@@ -196,8 +196,8 @@ def introduced(judged: Introduction, prefix: str, remarks: Sequence[str]) -> Int
     from fairgate.github.introduction import IntroductionReport
     from fairgate.reports.console import render_blocks
 
-    report = IntroductionReport(introduction=judged, place=prefix, remarks=remarks)
-    click.echo(f"FairGate: {report.shown.word}, in {harmless(report.shown.name)}\n")
+    report = IntroductionReport(introduction=judged, prefix=prefix, remarks=remarks)
+    click.echo(f"FairGate: {report.row.word}, in {harmless(report.row.name)}\n")
     click.echo(render_blocks(report.blocks))
     return report
 

@@ -14,7 +14,7 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.parity import Against
 from fairgate.gate.rules import expand_rules, parity_rules
 from fairgate.github.change import Introduction
-from fairgate.github.report import Shown
+from fairgate.github.report import PolicyRow
 from fairgate.github.runner import Annotation
 from fairgate.github.sides import own_control_phrases
 from fairgate.reports.blocks import (
@@ -46,7 +46,7 @@ class IntroductionReport:
     """The report of a policy that this change introduces: green, and no verdict."""
 
     introduction: Introduction
-    place: str = ""
+    prefix: str = ""
     """Where the gate's root lies in its repository: `services/shop/`."""
     remarks: Sequence[str] = ()
     outcome: Outcome = field(default=Outcome.NOT_EVALUATED, init=False)
@@ -54,9 +54,9 @@ class IntroductionReport:
     needs_attention: bool = field(default=True, init=False)
 
     @property
-    def shown(self) -> Shown:
+    def row(self) -> PolicyRow:
         """The sentence about the policy."""
-        return Shown(
+        return PolicyRow(
             name=self.introduction.side.loaded.policy.name,
             mark=self.outcome,
             word=_TITLE,
@@ -73,7 +73,7 @@ class IntroductionReport:
     @property
     def annotations(self) -> Sequence[Annotation]:
         """Return a notice at the policy's first line."""
-        path = f"{self.place}{self.introduction.side.loaded.parsed.path}"
+        path = f"{self.prefix}{self.introduction.side.loaded.parsed.path}"
         title, text = (
             f"FairGate: {_TITLE}",
             "".join(part for part in self._lead if isinstance(part, str)),
@@ -92,7 +92,7 @@ class IntroductionReport:
 
     @property
     def unjudged(self) -> Unjudged:
-        """Return the sentence that stands in reports in a verdict's place."""
+        """Return the sentence that stands in reports instead of a verdict."""
         text = render_blocks_as_text(self.blocks)
         return Unjudged(title=f"FairGate: {_TITLE}", text=text, is_error=False)
 
@@ -121,9 +121,9 @@ class IntroductionReport:
             f"{text[:1].upper()}{text[1:]}." for text in reaches[:_NAMED]
         ]
         listed_reaches += [f"{more:,} more."] if more > 0 else []
-        called_neutral = own_control_phrases(side)
-        remarks = [*self.remarks, *called_neutral[:_NAMED]]
-        if len(called_neutral) > _NAMED:
+        phrase_sentences = own_control_phrases(side)
+        remarks = [*self.remarks, *phrase_sentences[:_NAMED]]
+        if len(phrase_sentences) > _NAMED:
             remarks.append("And more phrases that are called neutral; `fairgate check` lists them.")
         path = side.loaded.parsed.path
         if baseline is None:
@@ -136,7 +136,7 @@ class IntroductionReport:
         asks = f"asks {count(len(plan.cases), 'question')} and is held against "
         asks += f"{count(len(bounds) + len(asked), 'rule')} of the merged policy"
         run = f"fairgate run {shlex.quote(path)} --out {_RUN_FOLDER}"
-        run = f"cd {shlex.quote(self.place)} && {run}" if self.place else run
+        run = f"cd {shlex.quote(self.prefix)} && {run}" if self.prefix else run
         accept: Words = []
         if baseline is None:
             accept = [

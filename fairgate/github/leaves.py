@@ -27,7 +27,7 @@ def leaf_changes(before: object, after: object) -> Iterator[str]:
     changes = [*_changes(_data(before), _data(after), "")]
     telling = [change for change in changes if not _is_idle(*change)] or changes
     for path, then, now in telling:
-        yield f"{_short(path)} changed from {' to '.join(_shown(then, now))}".lstrip()
+        yield f"{_short(path)} changed from {' to '.join(_differing_parts(then, now))}".lstrip()
 
 
 def _is_idle(path: str, then: object, now: object) -> bool:
@@ -70,12 +70,12 @@ def _changes(then: object, now: object, path: str) -> Iterator[_Change]:
             for n in range(max(end - first, end_now - first_now)):
                 old = then[first + n] if first + n < end else _ABSENT
                 new = now[first_now + n] if first_now + n < end_now else _ABSENT
-                place = first + n if old is not _ABSENT else first_now + n
-                yield from _changes(old, new, f"{path}[{place}]")
+                index = first + n if old is not _ABSENT else first_now + n
+                yield from _changes(old, new, f"{path}[{index}]")
     elif isinstance(then, dict | list) or isinstance(now, dict | list):
         # One side is no container: its leaf goes, and those of the other come.
-        yield from ((place, value, _ABSENT) for place, value in _alone(then, path))
-        yield from ((place, _ABSENT, value) for place, value in _alone(now, path))
+        yield from ((leaf_path, value, _ABSENT) for leaf_path, value in _alone(then, path))
+        yield from ((leaf_path, _ABSENT, value) for leaf_path, value in _alone(now, path))
     else:
         yield path, then, now
 
@@ -101,7 +101,7 @@ def _json(value: object) -> str:
     return "nothing" if value is _ABSENT else json.dumps(value, ensure_ascii=False)
 
 
-def _shown(then: object, now: object) -> tuple[str, str]:
+def _differing_parts(then: object, now: object) -> tuple[str, str]:
     """Return two values, of long ones the part where they begin to differ."""
     texts = _json(then), _json(now)
     pairs = enumerate(zip(*texts, strict=False))

@@ -34,14 +34,14 @@ _OF_POLICY = frozenset({
     "name", "seed", "constant_answers", "min_decided", "gates", "suites", "system", "reference",
     "judge", "waivers",
 })  # fmt: skip
-_PLACE_OF_GATE = frozenset({"metric", "parity", "suite", "where"})
-_OF_GATE = _PLACE_OF_GATE | {
+_SLICE_OF_GATE = frozenset({"metric", "parity", "suite", "where"})
+_OF_GATE = _SLICE_OF_GATE | {
     "max", "min", "max_abs", "regression", "budget", "must_see", "evidence", "advisory", "report"
 }  # fmt: skip
 _FOR_READERS = frozenset({"reason", "owner"})
-_PLACE_OF_WAIVER = frozenset({"rule", "who", "suite", "where"})
-_OF_WAIVER = _PLACE_OF_WAIVER | _FOR_READERS | {"expires", "up_to"}
-"""Keys that are weighed below, each in its way; any other one is listed when it changes."""
+_SLICE_OF_WAIVER = frozenset({"rule", "who", "suite", "where"})
+_OF_WAIVER = _SLICE_OF_WAIVER | _FOR_READERS | {"expires", "up_to"}
+"""Keys that are weighed below, each in its way; any other key is listed when it changes."""
 _ASKED = ("name", "seed", "suites", "system", "reference", "judge")
 """Keys that say what is asked; all others say how the answers are judged."""
 _OfRule = tuple[float, str, frozenset[str]]
@@ -53,16 +53,16 @@ _CHANGE = frozenset({"regression", "budget", "unreadable"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loosening:
-    """Something that a change holds less strictly than the base."""
+    """A rule or setting that a change holds less strictly than the base."""
 
     size: float
     sentence: str
     slices: frozenset[Slice] = frozenset()
-    """The rules that it is about, where it is about single ones."""
+    """Slices of the rules that are loosened; empty: not of single rules."""
     position: int | None = None
-    """The base's gate that they are of, where it is one that the policy has."""
+    """Position of the rules' line in the base's policy, where they have a line there."""
     suite: str | None = None
-    """The suite whose rules it is about, where it is; else it is about all of them."""
+    """The suite whose rules are loosened; None: of all suites."""
     checks: frozenset[str] = frozenset()
     """Which of a rule's checks it is about; empty: all of them."""
     of_evidence: bool = False
@@ -96,16 +96,18 @@ def worst_first(
 ) -> list[Loosening]:
     """Return those first that let pass what stops the build by the base, then the largest.
 
-    Of these the ones about a single rule come first, then those about how much is decided, then
+    Of these, loosenings of a single rule come first, then those about how much is decided, then
     those about a suite, or everything. What single rules stop is looked for in `crossed`, the
     proposed run as `judged_by_base` judges it: the base's own system may pass. A side that was not
     judged is None: without the base's result only the size is known.
     """
-    left = set() if proposed is None else {_slice_of(r) for r in proposed.rules if _stops_build(r)}
+    still_stopped = (
+        set() if proposed is None else {_slice_of(r) for r in proposed.rules if _stops_build(r)}
+    )
 
     def passed(judged: GateResult | None) -> list[RuleResult]:
         stopped = () if judged is None else filter(_stops_build, judged.rules)
-        return [rule for rule in stopped if _slice_of(rule) not in left]
+        return [rule for rule in stopped if _slice_of(rule) not in still_stopped]
 
     def lacked(judged: GateResult | None) -> bool:
         return judged is not None and bool(judged.evidence.problems or judged.incompatible)
@@ -204,9 +206,9 @@ def _rules(then: Sequence[AnyRule], after: Policy, now: Sequence[AnyRule]) -> It
             weaker[rule.position, change_of_rule].append(rule)
     for (position, (size, change, checks)), rules in weaker.items():
         line = rules[0]
-        about = {_place(_line(line), line.gate.suite, line.gate.where): rules}
+        about = {_rule_label(_line(line), line.gate.suite, line.gate.where): rules}
         if len(rules) < len(slices[position]):
-            about = {_place(_name(r), r.suite, r.gate.where): [r] for r in rules}
+            about = {_rule_label(_name(r), r.suite, r.gate.where): [r] for r in rules}
         for label, of_label in about.items():
             yield Loosening(
                 size=size,
@@ -230,14 +232,14 @@ def _removed(rule: AnyRule) -> str:
     is_budget = isinstance(rule, ParityRule) and rule.against is Against.ANCHOR
     if is_budget:
         return f"budget {rule.gate.budget:g} removed"
-    held_to = leaves_of(rule.gate, without=_PLACE_OF_GATE, with_defaults=False)
+    held_to = leaves_of(rule.gate, without=_SLICE_OF_GATE, with_defaults=False)
     return f"rule removed: {held_to}" if held_to else "rule removed"
 
 
-def _place(name: str, suite: str | None, where: Mapping[str, str]) -> str:
-    places = [f"{key}={value}" for key, value in sorted(where.items())]
-    places += [f"suite={suite}"] if suite else []
-    return f"{name} ({', '.join(places)})" if places else name
+def _rule_label(name: str, suite: str | None, where: Mapping[str, str]) -> str:
+    conditions = [f"{key}={value}" for key, value in sorted(where.items())]
+    conditions += [f"suite={suite}"] if suite else []
+    return f"{name} ({', '.join(conditions)})" if conditions else name
 
 
 def _weaker(then: AnyRule, now: AnyRule) -> Iterator[_OfRule]:
@@ -356,8 +358,10 @@ def _parts(name: str, before: Strict | str | None, after: Strict | str | None) -
 
 def _unweighed(before: Strict, after: Strict, weighed: frozenset[str]) -> Iterator[_Found]:
     """Name every change of a key that nothing here weighs, such as a new one of a policy."""
-    parts, rest = (before, after), set(weighed)
-    then, now = (part.model_dump(mode="json", by_alias=True, exclude=rest) for part in parts)
+    parts, excluded_keys = (before, after), set(weighed)
+    then, now = (
+        part.model_dump(mode="json", by_alias=True, exclude=excluded_keys) for part in parts
+    )
     for change in leaf_changes(then, now):
         yield _WHOLE, change
 
@@ -370,17 +374,17 @@ def _waivers(
         {(r.slice, e.who): (e, r) for r in rules for e in waivers if waives(e, r.slice)}
         for waivers, rules in ((before.waivers, then), (after.waivers, now))
     )
-    for what, (entry, rule) in new.items():
-        label = _place(_name(rule), rule.suite, rule.gate.where)
+    for key, (entry, rule) in new.items():
+        label = _rule_label(_name(rule), rule.suite, rule.gate.where)
         label += f" for {harmless(entry.who)}" if entry.who else ""
-        for wider in _wider(old[what][0] if what in old else None, entry, rule):
+        for wider in _wider(old[key][0] if key in old else None, entry, rule):
             sentence = f"{label}: {wider}"
             yield Loosening(size=_GONE, sentence=sentence, slices=frozenset({rule.slice}))
 
 
 def _wider(earlier: WaiverPolicy | None, entry: WaiverPolicy, rule: AnyRule) -> Iterator[str]:
     if earlier is None:
-        yield f"waived: {leaves_of(entry, without=_PLACE_OF_WAIVER | _FOR_READERS)}"
+        yield f"waived: {leaves_of(entry, without=_SLICE_OF_WAIVER | _FOR_READERS)}"
         return
     if entry.expires > earlier.expires:
         yield f"waived until {entry.expires}, before until {earlier.expires}"

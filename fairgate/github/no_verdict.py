@@ -26,11 +26,11 @@ _LONGEST = 20_000
 
 @dataclass(slots=True)
 class Account:
-    """What is known of a run when it ends without a verdict."""
+    """Facts about a run, for the case that it ends without a verdict."""
 
     environment: Mapping[str, str]
 
-    place: str = ""
+    prefix: str = ""
     """Where paths start at, in the repository: `services/shop/`."""
     is_gate: bool = False
     """Whether a gate was to run, and so a verdict was due."""
@@ -58,7 +58,7 @@ def _report_error(error: BaseException, code: ExitCode, account: Account) -> Non
     from fairgate.reports.escaping import markdown_block
     from fairgate.reports.formats import formats
 
-    environment, prefix = account.environment, account.place
+    environment, prefix = account.environment, account.prefix
 
     text = _words(error)
     problems = _problems(error)
@@ -96,7 +96,7 @@ def _report_error(error: BaseException, code: ExitCode, account: Account) -> Non
 
 
 def _problems(error: BaseException) -> Sequence[Problem]:
-    """Return the problems, each with its place if it has one."""
+    """Return the problems, each with its file and line if it has them."""
     if isinstance(error, PolicyError) and error.problems:
         return error.problems
     return [Problem("", 0, 0, _words(error))]

@@ -38,7 +38,7 @@ _CONCLUSIONS = {"success": False, "failure": True}
 class JudgedPush(NamedTuple):
     """A push to the default branch that the gate has judged."""
 
-    at: dt.datetime
+    started: dt.datetime
     is_red: bool
 
 
@@ -59,9 +59,9 @@ def judged_pushes(runs: Iterable[Mapping[str, Any]], pushed: PushedRuns) -> list
     """Return the pushes that GitHub's rows of runs have judged, oldest first, each commit once."""
     newest: dict[str, JudgedPush] = {}
     for run in runs:
-        at, is_red = pushed.started(run), _CONCLUSIONS.get(str(run.get("conclusion")))
-        if at is not None and is_red is not None:
-            push = JudgedPush(at, is_red)
+        started, is_red = pushed.started(run), _CONCLUSIONS.get(str(run.get("conclusion")))
+        if started is not None and is_red is not None:
+            push = JudgedPush(started, is_red)
             newest[run["head_sha"]] = max(push, newest.get(run["head_sha"], push))
     return sorted(newest.values())
 
@@ -74,14 +74,14 @@ def earned(pushes: Iterable[JudgedPush], now: dt.datetime) -> tuple[bool, int]:
     counted: list[JudgedPush] = []
     for push in pushes:
         counted.append(push)
-        if push.at - counted[0].at >= _LONG:
+        if push.started - counted[0].started >= _LONG:
             return True, len(counted)
         last = counted[-2:]
         if any(each.is_red for each in counted) and not any(each.is_red for each in last):
             counted = last
         if len(counted) >= NEEDED:
             return True, len(counted)
-    return bool(counted) and now - counted[0].at >= _LONG, len(counted)
+    return bool(counted) and now - counted[0].started >= _LONG, len(counted)
 
 
 def standing(

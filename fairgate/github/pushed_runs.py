@@ -33,14 +33,14 @@ class PushedRuns:
         """Read where a branch, and no tag of its name, was moved to. Raises ApiError."""
         ref, moved = f"refs/heads/{branch}", dict[str, dt.datetime]()
         for move in rows_of(api.get(f"/repos/{repository}/activity", ref=ref, per_page=_MOVES)):
-            head, at = commit_of(move.get("after")), _time(move.get("timestamp"))
-            if move.get("ref") == ref and head and at is not None:
-                moved[head] = min(at, moved.get(head, at))
+            head, moved_at = commit_of(move.get("after")), _time(move.get("timestamp"))
+            if move.get("ref") == ref and head and moved_at is not None:
+                moved[head] = min(moved_at, moved.get(head, moved_at))
         return cls(repository=repository, branch=branch, workflow=workflow, moved=moved)
 
     def started(self, run: object) -> dt.datetime | None:
         """Return when a push to the branch started a run; None for every other run."""
-        at = _time(value_at(run, "created_at"))
+        created_at = _time(value_at(run, "created_at"))
         moved = self.moved.get(commit_of(value_at(run, "head_sha")))
         is_own = (
             bool(self.branch and self.workflow)
@@ -50,7 +50,7 @@ class PushedRuns:
             == self.repository.lower()
             and str(value_at(run, "path")).partition("@")[0] == self.workflow
         )
-        return at if is_own and at and moved and moved <= at else None
+        return created_at if is_own and created_at and moved and moved <= created_at else None
 
     def covers(self, runs: Iterable[object]) -> bool:
         """Return whether the moves that GitHub lists go back to the oldest of some runs."""

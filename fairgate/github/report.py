@@ -83,7 +83,7 @@ class _Room:
 
 _EVERYTHING = _Room()
 _IN_COMMENT = (_Room(1, 1, None, 300), _Room(1, 1, 1, 60), _Room(0, 0, 0, 60))
-"""What a comment shows, and what less where that does not fit."""
+"""How much a comment shows: the first of these that fits."""
 _IN_SUMMARY = (
     _EVERYTHING, _Room(None, 1, 20, 300), *(_Room(most, 1, 1, 60) for most in (None, 2000, 200, 1)),
     _Room(0, 0, 0, 60),
@@ -92,8 +92,8 @@ _IN_SUMMARY = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """What the table of several policies says of one."""
+class PolicyRow:
+    """A policy's row in the table of several policies."""
 
     name: str
     mark: Outcome
@@ -106,7 +106,7 @@ class Report(Protocol):
     """What one policy leaves for the runner and the pull request, judged or not."""
 
     @property
-    def shown(self) -> Shown: ...  # noqa: D102 (as the classes say)
+    def row(self) -> PolicyRow: ...  # noqa: D102 (as the classes say)
     @property
     def outcome(self) -> Outcome: ...  # noqa: D102
     @property
@@ -137,10 +137,10 @@ class ChangeReport:
     """The change edits what it is judged by: policy, baseline, or what decides the questions."""
 
     @property
-    def shown(self) -> Shown:
+    def row(self) -> PolicyRow:
         """Who, and how much; else the first sentence."""
         view = self.view
-        return Shown(
+        return PolicyRow(
             name=view.policy,
             mark=view.mark,
             word=view.word,
@@ -173,7 +173,7 @@ def report_change(
     report_only: bool = False,
     branches: tuple[str, str] | None = None,
 ) -> ChangeReport:
-    """Write the run's files into `folder` and return the texts for other places.
+    """Write the run's files into `folder` and return the report with the texts for GitHub.
 
     `branches` are the base's and the default one where a pull request is not against that.
     `prefix` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
@@ -279,11 +279,11 @@ def _whom(rule: RuleResult) -> str:
 def _edits(judged: GatedChange[FinishedRun], prefix: str) -> Edits | None:
     if judged.other is None and not judged.edited and not judged.data:
         return None
-    own_outcome = _shown(judged.decides)
+    own_outcome = _side_verdict(judged.decides)
     # Empty where policy and baseline are the same.
     other: Inline = "the policy is removed" if judged.edited else ""
     if judged.other is not None:
-        other = _shown(judged.other)
+        other = _side_verdict(judged.other)
     elif judged.is_refused:
         other = "not run"
     by_base = judged.decided_by == "base"
@@ -316,7 +316,7 @@ def _edits(judged: GatedChange[FinishedRun], prefix: str) -> Edits | None:
     )
 
 
-def _shown(finished: FinishedRun) -> Inline:
+def _side_verdict(finished: FinishedRun) -> Inline:
     view = _view(finished, report_only=False)
     first = ", first run" if finished.run.gate_input.references.baseline is None else ""
     who = parity.brief(Material(run=finished.run, options=view.options))
@@ -339,8 +339,8 @@ class SeveralReports:
     """
 
     def __init__(self, reports: Sequence[Report], branches: tuple[str, str] | None = None) -> None:
-        """Raise UsageError where two have one name: they would take each other's place."""
-        names = [report.shown.name for report in reports]
+        """Raise UsageError where two policies have the same name: one would overwrite the other."""
+        names = [report.row.name for report in reports]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(f"two policies are called {quoted(name)}; rename one of them")
@@ -350,13 +350,13 @@ class SeveralReports:
         self.needs_attention = any(report.needs_attention for report in reports)
         self.annotations = [annotation for report in reports for annotation in report.annotations]
         above = render_above(Notes(branches=branches))
-        self._head = _joined(above, several_head([r.shown for r in reports], self.outcome), "")
+        self._head = _joined(above, several_head([r.row for r in reports], self.outcome), "")
 
     @property
     def outputs(self) -> Mapping[str, str]:
-        """Return the sums, else what the worst policy gives, and `results` with each one's own."""
+        """Return sums, else the worst policy's outputs; `results` has each policy's own."""
         results = {
-            report.shown.name: {name: report.outputs[name] for name in _OF_EACH}
+            report.row.name: {name: report.outputs[name] for name in _OF_EACH}
             for report in self._reports
         }
         sums = {name: sum(int(report.outputs[name]) for report in self._reports) for name in _SUMS}
@@ -387,7 +387,7 @@ class Edits:
     """A change that edits the policy or baseline by which it is judged."""
 
     files: Mapping[str, Sequence[str]]
-    """By what they are: `sources`, `judge's record`."""
+    """By role: `sources`, `judge's record`."""
     edits_policy: bool
     decided_by: str
     """`base` or `proposed`."""
@@ -486,8 +486,8 @@ def _some(items: Sequence[str], most: int | None, room: _Room) -> list[str]:
     longest = room.characters
     excerpts = [item if longest is None else excerpt(item, longest) for item in items[:most]]
     more = len(items) - len(excerpts)
-    left = f"and {more:,} more, in report.md of this run and in its summary"
-    return [*excerpts, *([left] if more else [])]
+    remaining_note = f"and {more:,} more, in report.md of this run and in its summary"
+    return [*excerpts, *([remaining_note] if more else [])]
 
 
 def _listed(title: str, items: Sequence[str], most: int | None, room: _Room) -> list[Block]:
@@ -511,7 +511,7 @@ def pull_request_comment(
     return _within(view, notes, render, most, _IN_COMMENT)
 
 
-def several_head(rows: Sequence[Shown], outcome: Outcome) -> str:
+def several_head(rows: Sequence[PolicyRow], outcome: Outcome) -> str:
     """Return the head of the reports of several policies: the outcome of each, and the worst."""
     bad = sum(bool(row.exit_code) for row in rows)
     new = sum(row.mark is Outcome.NOT_EVALUATED for row in rows)
@@ -557,8 +557,8 @@ def _within(
     """Return report and notes with as much as fits; what is less strict is left out last."""
     for room in rooms:
         above, extra = render_above(notes, room), render_notes(notes, room)
-        left = limit - length(above) - length(extra) - _BETWEEN
-        for report in (partial(render, limit=left), partial(_head, view)):
+        report_limit = limit - length(above) - length(extra) - _BETWEEN
+        for report in (partial(render, limit=report_limit), partial(_head, view)):
             text = _joined(above, report(), extra)
             if length(text) <= limit:
                 return text
@@ -566,15 +566,15 @@ def _within(
 
 
 def _head(view: View) -> str:
-    """Return the text in the place of a report that does not fit."""
+    """Return the text instead of a report that does not fit."""
     line: Inline = [
         Span(view.outcome.value, Kind.MARK),
         f" FairGate: {view.word} in ",
         code(view.policy),
         f" (exit code {view.exit_code})",
     ]
-    left = "The report does not fit in here; it stands in the report files of this run.\n"
-    return f"### {render_blocks([Text(lines=[line])])}\n\n{left}"
+    sentence = "The report does not fit in here; it stands in the report files of this run.\n"
+    return f"### {render_blocks([Text(lines=[line])])}\n\n{sentence}"
 
 
 def _joined(head: str, report: str, extra: str) -> str:

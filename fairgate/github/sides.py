@@ -66,15 +66,17 @@ def differences(before: Side, after: Side | None) -> list[str]:
 
 
 def own_control_phrases(side: Side, before: Side | None = None) -> list[str]:
-    """Return a sentence for each suite with phrases of its own that are called neutral, and new.
+    """Return sentences that list the new control phrases of suites that have their own.
 
     No list of words knows everybody: so whoever reviews the change reads them.
     """
     sentences = []
     for name, suite in side.loaded.suites.items():
-        known = before.loaded.suites.get(name) if before is not None else None
-        then = set(known.own_control_phrases) if known is not None else set()
-        phrases = [phrase for phrase in suite.own_control_phrases if phrase not in then]
+        earlier_suite = before.loaded.suites.get(name) if before is not None else None
+        earlier_phrases = (
+            set(earlier_suite.own_control_phrases) if earlier_suite is not None else set()
+        )
+        phrases = [phrase for phrase in suite.own_control_phrases if phrase not in earlier_phrases]
         # In pieces: where there is little room, each sentence is cut at its own end.
         for start in range(0, min(len(phrases), _MOST), _AT_ONCE):
             some = ", ".join(quoted(each) for each in phrases[start : start + _AT_ONCE])

@@ -61,16 +61,19 @@ class BaseRuns:
         BaselineError where every one is, or GitHub does not answer.
         """
         failed: ApiError | DataError | None = None
-        left = []
+        candidates = []
         for item in artifacts_of(self._api, f"{self._home}/actions", artifact):
-            left_by, number = value_at(item, "workflow_run"), natural(item.get("id"))
-            here, there = (
-                natural(value_at(left_by, f"{prefix}repository_id")) for prefix in ("", "head_")
+            workflow_run, number = value_at(item, "workflow_run"), natural(item.get("id"))
+            repository_id = natural(value_at(workflow_run, "repository_id"))
+            head_id = natural(value_at(workflow_run, "head_repository_id"))
+            is_own = repository_id is not None and repository_id == head_id
+            if number is not None and item.get("expired") is False and is_own:
+                candidates.append((number, workflow_run))
+        for number, workflow_run in sorted(candidates, key=lambda row: -row[0])[:_LOOKED_AT]:
+            run, head = (
+                natural(value_at(workflow_run, "id")),
+                commit_of(value_at(workflow_run, "head_sha")),
             )
-            if number is not None and item.get("expired") is False and here and here == there:
-                left.append((number, left_by))
-        for number, left_by in sorted(left, key=lambda row: -row[0])[:_LOOKED_AT]:
-            run, head = natural(value_at(left_by, "id")), commit_of(value_at(left_by, "head_sha"))
             if run is None or not head or not self._is_believed(run, head):
                 continue
             try:

@@ -9,7 +9,7 @@ from action.repositories import POLICY, introduced, worse
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.github import report
-from fairgate.github.report import Shown, several_head
+from fairgate.github.report import PolicyRow, several_head
 from fairgate.reports.markdown import length
 
 BOTH = "policies/small.yaml\n  policies/other.yaml\n"
@@ -36,7 +36,7 @@ def two(states, history):
 @pytest.mark.parametrize("outcome", [Outcome.FAIL, Outcome.INCONCLUSIVE])
 def test_the_head_shows_the_worst_wherever_it_stands(outcome):
     one, other = (
-        Shown(name=name, mark=each, word="X", lead="", exit_code=code)
+        PolicyRow(name=name, mark=each, word="X", lead="", exit_code=code)
         for name, each, code in (("p", Outcome.PASS, 0), ("q", outcome, 5))
     )
     head = several_head([one, other], outcome)

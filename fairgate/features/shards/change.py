@@ -29,7 +29,7 @@ from fairgate.github.gate_step import (
     empty_report_dir,
     gate_change,
     gate_policy,
-    place_of,
+    prefix_of,
     subject_of,
 )
 from fairgate.github.no_verdict import accounted
@@ -60,7 +60,7 @@ def merge(shards: str, attribution: str, **options: str) -> int:
     with accounted() as account:
         environment, account.is_gate = account.environment, True
         inputs = read_inputs(options, environment)
-        account.place = place_of(inputs)
+        account.prefix = prefix_of(inputs)
         empty_report_dir(inputs, account)
         here = shards and str(Path(shards).absolute())
         os.chdir(inputs.root)

@@ -19,7 +19,7 @@ MAIN = "refs/heads/main"
 
 def after(history, since=HOUR, step=HOUR):
     pushes = [JudgedPush(START + step * n, letter == "r") for n, letter in enumerate(history)]
-    return earned(pushes, (pushes[-1].at if pushes else START) + since)
+    return earned(pushes, (pushes[-1].started if pushes else START) + since)
 
 
 @pytest.mark.parametrize(("history", "has_earned", "count"), [
