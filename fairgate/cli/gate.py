@@ -13,7 +13,7 @@ import click
 
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import duration, harmless, listed
-from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy, narrowed
+from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy, load_policy
 from fairgate.io.git import writable
 from fairgate.terminal.document import echo_json
 from fairgate.terminal.options import (
@@ -64,9 +64,8 @@ def run(policy: Path, **options: Any) -> int:
         reason = "--limit asks a part of the suite, which no baseline fits; leave one out"
         raise UsageError(reason)
     with all_at_once(policy, runtime, NO_BASELINE if limit is not None else baseline):
-        loaded = load_policy(policy, runtime)
-        if limit is not None:
-            loaded, baseline = narrowed(loaded, limit, runtime), NO_BASELINE
+        loaded = load_policy(policy, runtime, limit)
+        baseline = baseline if limit is None else NO_BASELINE
         folder = output_folder(options["out"], runtime, loaded)
         composition = Composition(loaded, runtime, progress_for(quiet=options["quiet"]))
         with composition.until_it_ends():

@@ -112,26 +112,40 @@ class TooManyCasesError(UsageError):
         )
 
 
-def load_policy(path: Path, runtime: Runtime) -> LoadedPolicy:
-    """Read a policy and all it names except models. Raises PolicyError with all problems."""
-    return load_policy_text(read_yaml_file(path), str(path), runtime)
+def load_policy(path: Path, runtime: Runtime, limit: int | None = None) -> LoadedPolicy:
+    """Read a policy and all it names except models. Raises PolicyError with all problems.
+
+    With a `limit`, about so many sources or items a suite are asked, for a quick trial run. Rules
+    may name what is left out then: such a run decides nothing.
+    """
+    return load_policy_text(read_yaml_file(path), str(path), runtime, limit=limit)
 
 
 def load_policy_text(
-    text: str, shown_path: str, runtime: Runtime, *, most: int | None = None
+    text: str,
+    shown_path: str,
+    runtime: Runtime,
+    *,
+    most: int | None = None,
+    limit: int | None = None,
 ) -> LoadedPolicy:
     """Like `load_policy`, but from text (a commit's, say).
 
     `most`: fewer cases than a confined run plans at most.
     """
-    _, loaded, problems = loaded_part(text, shown_path, runtime, most=most)
+    _, loaded, problems = loaded_part(text, shown_path, runtime, most=most, limit=limit)
     if loaded is None:
         raise PolicyError(problems)
     return loaded
 
 
 def loaded_part(
-    text: str, shown_path: str, runtime: Runtime, *, most: int | None = None
+    text: str,
+    shown_path: str,
+    runtime: Runtime,
+    *,
+    most: int | None = None,
+    limit: int | None = None,
 ) -> tuple[ParsedPolicy | None, LoadedPolicy | None, list[Problem]]:
     """Return the readable part of a policy, the policy where all of it is right, and all problems.
 
@@ -146,6 +160,10 @@ def loaded_part(
     if not parsed.policy.gates and "gates" not in parsed.stand_ins:
         standard = parsed.policy.model_copy(update={"gates": standard_gates(parsed.policy)})
         parsed = replace(parsed, policy=standard)
+    if limit is not None:
+        suites_asked = [suite.narrowed(limit) for suite in parsed.policy.suites]
+        part = parsed.policy.model_copy(update={"suites": suites_asked})
+        parsed = replace(parsed, policy=part)
     later: list[Problem] = []
     record = None
     try:  # where it cannot be read, that is a problem of the policy
@@ -155,9 +173,9 @@ def loaded_part(
     suites = _load_suites(parsed, runtime, later, record)
     # Counted before any of them is made.
     planned = sum(suite.size() for suite in suites.values()) if runtime.confined else 0
-    limit = MOST_CASES if most is None else min(most, MOST_CASES)
-    if planned > limit:
-        raise TooManyCasesError(planned, limit)
+    most = MOST_CASES if most is None else min(most, MOST_CASES)
+    if planned > most:
+        raise TooManyCasesError(planned, most)
     plans: dict[str, TestPlan] = {}
     for position, model in enumerate(parsed.policy.suites):
         if model.id in suites:
@@ -170,14 +188,16 @@ def loaded_part(
     named = [name if isinstance(name, str) else "" for name in ids]
     lost = {name for name in named if name not in plans}
     lost |= {"", *named} if len(set(named)) < len(named) else set()
-    found = [
-        *parity_problems(parsed.policy, suites, plan, lost),
-        *rule_problems(parsed.policy, plan, lost),
+    found: list[YamlFault] = []
+    if limit is None:
+        found += parity_problems(parsed.policy, suites, plan, lost)
+        found += rule_problems(parsed.policy, plan, lost)
+    found += [
         *reference_problems(parsed.policy, plan, parsed.stand_ins),
         *_without_column(parsed.policy, suites),
         *_valueless(parsed.policy, suites),
     ]
-    if not lost:
+    if limit is None and not lost:
         found += waiver_problems(parsed.policy, plan, suites, runtime.today)
     # What each system names that is not there, and what it cannot answer.
     for name, kind, place in systems_of(parsed, runtime):
@@ -193,7 +213,13 @@ def loaded_part(
     problems += [each for each in later if (each.path, each.line, each.column) not in reported]
     if problems:
         return parsed, None, list(dict.fromkeys(problems))
-    loaded = LoadedPolicy(parsed=parsed, suites=suites, plan=plan, judge_record=record)
+    loaded = LoadedPolicy(
+        parsed=parsed,
+        suites=suites,
+        plan=plan,
+        judge_record=record,
+        is_narrowed=limit is not None,
+    )
     return parsed, loaded, []
 
 
@@ -292,22 +318,6 @@ def _entries(document: YamlDocument, key: str) -> list[dict[str, Any]]:
     entries = document.data.get(key) if isinstance(document.data, dict) else None
     rows = entries if isinstance(entries, list) else []
     return [row if isinstance(row, dict) else {} for row in rows]
-
-
-def narrowed(loaded: LoadedPolicy, most: int, runtime: Runtime) -> LoadedPolicy:
-    """Return the policy with about `most` sources or items a suite, for a quick trial run.
-
-    Rules may name what is left out then: such a run decides nothing.
-    """
-    suites = [suite.narrowed(most) for suite in loaded.policy.suites]
-    policy = loaded.policy.model_copy(update={"suites": suites})
-    parsed = replace(loaded.parsed, policy=policy)
-    problems: list[Problem] = []
-    fewer = _load_suites(parsed, runtime, problems, loaded.judge_record)
-    if problems:
-        raise PolicyError(problems)
-    plan = joined(suite.plan() for suite in fewer.values())
-    return replace(loaded, parsed=parsed, suites=fewer, plan=plan, is_narrowed=True)
 
 
 def joined(plans: Iterable[TestPlan]) -> TestPlan:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from fairgate.suites.metamorphic import plan
+
 LOUD = "This is a first look."
 
 
@@ -21,6 +23,16 @@ def test_fewer_sources_are_asked_and_every_report_says_so(limited):
     limited.run("run", "policy.yaml", "--out", "whole")
     assert LOUD not in limited.out
     assert evidence["planned"] * 4 == limited.record("whole")["evidence"]["planned"]
+
+
+def test_nothing_is_planned_that_is_not_asked(workspace, monkeypatch):
+    planned = []
+    real = plan._follow_ups
+    monkeypatch.setattr(
+        plan, "_follow_ups", lambda *given: planned.append(given[2].id) or real(*given)
+    )
+    assert workspace.gate("positive", out="look", options=("--limit", "2")) in (0, 5)
+    assert len(planned) == 2
 
 
 def test_a_part_becomes_no_baseline_and_is_compared_with_none(limited):
