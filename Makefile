@@ -20,8 +20,7 @@ DIFFERENTIAL := OMP_NUM_THREADS=1 PYTHONPATH=. $(EXPORT)/bin/python -m pytest -n
 .PHONY: demo demo-slm test test-whole test-export test-export-whole test-systems test-node test-slow lint bench bench-growth release docs site kill-tables models clean
 
 demo: $(VENV)/demo.stamp  ## the gate on embedded data, then a change that it finds
-	$(BIN)/fairgate run policies/rag-sentiment.yaml --out .fairgate/demo
-	$(BIN)/python tools/demo_change.py
+	$(BIN)/python tools/demo.py
 
 demo-slm: $(VENV)/demo.stamp $(EXPORT)/export.stamp  ## the same on SmolLM2, then on two changes of it
 	$(BIN)/python tools/demo_slm.py
