@@ -48,7 +48,7 @@ def main() -> int:
     name = GATE.relative_to(ROOT)
     print(
         "Red was expected here, and the demo has passed. Look closer:\n\n"
-        f"  {name} explain {after} '{key}'\n"
+        f"  (cd {WORK}/head && {GATE} explain ../after '{key}')\n"
         f"  {name} blame {WORK}/base {WORK}/head --policy {POLICY} --run {after}\n\n"
         "Your own system: docs/how-to/own-system.md (a service, a program, recorded answers) and "
         "docs/how-to/own-model.md.\nA real model of 135 million parameters: make demo-slm"
