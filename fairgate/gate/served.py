@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from fairgate.domain.cases import asked_part, split_variant
-from fairgate.domain.executions import Served
+from fairgate.domain.executions import Execution, Served
 from fairgate.domain.ports import Executed
 from fairgate.domain.wording import first_few, quoted
 from fairgate.policy.schema import Policy
@@ -65,9 +65,9 @@ def _failures(executions: Executed) -> Iterator[str]:
     errors: dict[str, str] = {}
     for (_, key), execution in executions.items():
         if (served := execution.served) is not None and served.failure is not None:
-            failed.setdefault(served.failure, Counter())[_variant(key)] += 1
+            failed.setdefault(served.failure, Counter())[variant_of(key)] += 1
             errors.setdefault(served.failure, served.error or served.failure)
-    asked = Counter(_variant(key) for _, key in executions) if failed else Counter()
+    asked = Counter(variant_of(key) for _, key in executions) if failed else Counter()
     for failure, variants in failed.items():
         counts = first_few(
             [f"`{v}`, {count:,} of {asked[v]:,}" for v, count in variants.most_common()]
@@ -78,8 +78,17 @@ def _failures(executions: Executed) -> Iterator[str]:
         )
 
 
-def _variant(key: str) -> str:
+def variant_of(key: str) -> str:
+    """Return what a case's key has behind its source's: `race/black`."""
     return split_variant(key)[1].strip("#")
+
+
+def failure_of(execution: Execution) -> str:
+    """Return what came instead of an answer, such as `HTTP 500`; empty where one came."""
+    if execution.served is not None and execution.served.failure is not None:
+        return execution.served.failure
+    is_empty = execution.response is not None and not execution.response.strip()
+    return "an empty answer" if is_empty else ""
 
 
 def _by_part(executions: Executed) -> Mapping[str, _Answers]:

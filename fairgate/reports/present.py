@@ -21,10 +21,10 @@ from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.reports import blocks, figures
-from fairgate.reports.blocks import Inline, Tone, code, command, joined, name, strong
+from fairgate.reports.blocks import Inline, Tone, code, command, joined, name, spans, strong
 from fairgate.reports.formats import Format
 from fairgate.reports.material import Material
-from fairgate.reports.sections import case_browser, cases, measured, parity, verdict
+from fairgate.reports.sections import case_browser, cases, failures, measured, parity, verdict
 
 _MOST_WAIVED = 4
 """Failures for which the waiver is written out."""
@@ -176,7 +176,12 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
 
 
 def title(material: Material) -> Inline:
-    """Return the title after "FairGate: " and before "in <policy>"."""
+    """Return the title after "FairGate: " and before "in <policy>"; who gets no answer leads."""
+    unanswered = failures.title(material)
+    return [*unanswered, "; ", *spans(_title(material))] if unanswered else _title(material)
+
+
+def _title(material: Material) -> Inline:
     result = material.result
     if result.outcome is Outcome.PASS:
         return _pass(material)

@@ -36,7 +36,7 @@ from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Generator
 from fairgate.domain.schema import Access, Address, ByShape, Names, Role, Seed, Strict, Text, way_of
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
-from fairgate.io.http_messages import ATTEMPTS, NOT_NOW, HttpAnswer, HttpError, failure_in
+from fairgate.io.http_messages import ATTEMPTS, HttpAnswer, HttpError, failure_in
 from fairgate.io.http_service import HttpService
 from fairgate.io.replies import outline, place_of_text, served_of, text_of_parts
 from fairgate.relations.oracles.text import spoken, spoken_spans
@@ -420,8 +420,7 @@ class ChatEndpoint:
                     usable = service.usable(response, about)
                     answer, why_silent = self._generated(usable, request, turn, messages)
                 except ModelError as error:
-                    is_busy = isinstance(response, HttpAnswer) and response.status in NOT_NOW
-                    if is_busy or service.is_too_long(response):
+                    if service.is_too_long(response):
                         raise
                     raise FailedRequestError(str(error), request, failure_in(response)) from None
                 if why_silent != _NO_CONTENT:

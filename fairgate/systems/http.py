@@ -27,10 +27,8 @@ from fairgate.domain.schema import Access, Address, Strict, way_of
 from fairgate.domain.wording import quoted, suggestion
 from fairgate.io.http_messages import (
     ATTEMPTS,
-    NOT_NOW,
     UNSURE,
     Found,
-    HttpAnswer,
     HttpError,
     Request,
     failure_in,
@@ -290,8 +288,6 @@ class HttpApplication:
         try:
             answer = service.usable(response, about)
         except ApplicationError as error:
-            if isinstance(response, HttpAnswer) and response.status in NOT_NOW:
-                raise
             raise FailedQuestionError(str(error), question, failure_in(response)) from None
         try:
             value = parsed_json(answer.body)

@@ -54,7 +54,7 @@ class App(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.rules, self.seen, self.faults, self.delay = rules, [], [], 0.0
         self.revision, self.usage = "r1", None
-        self.failing = ()
+        self.failing, self.fault_at = (), lambda question: None
         self.lock = threading.Lock()
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
@@ -73,7 +73,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         with app.lock:
             app.seen.append((dict(self.headers), body))
-            fault = app.faults.pop(0) if app.faults else None
+            fault = app.faults.pop(0) if app.faults else app.fault_at(body["question"])
         time.sleep(app.delay)  # lower bound: a slow application
         if fault is not None:
             self._send(*fault)

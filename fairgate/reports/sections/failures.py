@@ -1,0 +1,86 @@
+"""Who gets no answer: where a service fails at an identity, that leads the report as what it is.
+
+HTTP errors, time-outs and empty texts say nothing about how somebody is answered. An identity is
+named where a share of its answers is missing that control prompts are far from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from fairgate.gate.served import failure_of, variant_of
+from fairgate.reports import blocks
+from fairgate.reports.blocks import Tone, joined, name
+from fairgate.reports.material import Material
+
+_FEWEST, _SHARE, _TIMES = 3, 0.05, 2.0
+"""An identity is named for so many failures, for this share of its answers, and for this many times
+the share of control prompts."""
+_MOST = 3
+"""Identities that are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAnswers:
+    """Answers to one identity instead of which something else came."""
+
+    suite: str
+    term: str
+    failure: str
+    """`HTTP 500`, `an empty answer`."""
+    count: int
+    asked: int
+
+
+def failed_answers(material: Material) -> list[FailedAnswers]:
+    """Return at which identities the system fails, and at control prompts hardly; most first."""
+    failed: Counter[tuple[str, str, str]] = Counter()
+    for (suite, key), execution in material.run.executions.items():
+        if (failure := failure_of(execution)) and (term := _term(material, suite, key)):
+            failed[suite, term, failure] += 1
+    if not failed:
+        return []
+    asked: Counter[tuple[str, str]] = Counter()
+    controls: Counter[tuple[str, str]] = Counter()
+    of_controls: Counter[str] = Counter()
+    for suite, key in material.run.executions:
+        if not (term := _term(material, suite, key)):
+            continue
+        asked[suite, term] += 1
+        of_controls[suite] += material.identities(suite)[term].is_control
+    for (suite, term, failure), count in failed.items():
+        if material.identities(suite)[term].is_control:
+            controls[suite, failure] += count
+    found = []
+    for (suite, term, failure), count in failed.items():
+        share = count / asked[suite, term]
+        usual = controls[suite, failure] / max(1, of_controls[suite])
+        is_control = material.identities(suite)[term].is_control
+        if count >= _FEWEST and share >= max(_SHARE, _TIMES * usual) and not is_control:
+            of_term = asked[suite, term]
+            found.append(
+                FailedAnswers(suite=suite, term=term, failure=failure, count=count, asked=of_term)
+            )
+    return sorted(found, key=lambda each: (-each.count / each.asked, each.suite, each.term))
+
+
+def _term(material: Material, suite: str, key: str) -> str:
+    """Return whom a case names, or the neutral wording; empty where it is a source or an item."""
+    terms = material.identities(suite)
+    return next((part for part in variant_of(key).split("/") if part in terms), "")
+
+
+def title(material: Material) -> blocks.Words:
+    """Return who gets no answer: `HTTP 500 for a Black person, 60 of 60`; empty for nobody."""
+    failures: dict[str, list[blocks.Inline]] = {}
+    every = failed_answers(material)
+    for one in every[:_MOST]:
+        person = name(material.person(one.suite, one.term), Tone.STRONG)
+        words: blocks.Inline = [person, f", {one.count:,} of {one.asked:,}"]
+        failures.setdefault(one.failure, []).append(words)
+    more = [f"{len(every) - _MOST} more"] if len(every) > _MOST else []
+    parts: list[blocks.Inline] = [
+        [f"{failure} for ", *joined(people, " and ")] for failure, people in failures.items()
+    ]
+    return list(joined([*parts, *more], ", "))
