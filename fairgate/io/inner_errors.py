@@ -160,6 +160,8 @@ def _validation(detail: Any) -> Any:
 def _words(part: Mapping[Any, Any]) -> str:
     texts = (part.get(name) for name in _MESSAGES)
     words = next((text for text in texts if isinstance(text, str) and text.strip()), "")
+    if words and isinstance(place := part.get("loc"), list):  # FastAPI's: the field is named here
+        words = f"{' '.join(map(str, place))}: {words}"
     # OpenRouter says "Provider returned error" and puts the provider's own words here.
     metadata = part.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, Mapping) else None
