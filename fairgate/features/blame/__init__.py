@@ -65,8 +65,8 @@ def _which(documents: SearchedDocuments | None) -> str:
     if not documents.minimal:
         return f": some of {count(len(documents.found), 'document')}, the budget ended"
     ids = [shown_id(document) for document in documents.found[:_IN_A_LINE]]
-    left = len(documents.found) - len(ids)
-    more = f" and {left:,} more" if left else ""
+    unlisted = len(documents.found) - len(ids)
+    more = f" and {unlisted:,} more" if unlisted else ""
     return f": document{'' if len(documents.found) == 1 else 's'} {', '.join(ids)}{more}"
 
 
@@ -152,10 +152,10 @@ def _document_lines(documents: SearchedDocuments, rules: Sequence[ExplainedRule]
     total = sum(documents.changed.values())
     yield f"{count(total, 'document')} changed{f' ({kinds})' if kinds else ''}"
     if documents.found:
-        what = "minimal: none of them can be left out" if documents.minimal else "no claim"
+        claim = "minimal: none of them can be left out" if documents.minimal else "no claim"
         yield (
             f"  with {count(len(documents.found), 'document')} as at BASE the verdict is restored "
-            f"({what}; {count(documents.trials, 'gate run')})"
+            f"({claim}; {count(documents.trials, 'gate run')})"
         )
         yield from (
             f"    {shown_id(document)} {document.kind}" for document in documents.found[:_LISTED]

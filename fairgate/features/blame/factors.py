@@ -101,7 +101,7 @@ class ExplainedRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchedDocuments:
-    """What the search among the changed documents found."""
+    """The result of the search among the changed documents."""
 
     changed: Mapping[str, int]
     """Kind of change to the number of documents."""
@@ -125,7 +125,7 @@ class Blame:
     factors: Sequence[Factor]
     """Those that differ between BASE and HEAD, in the order of `Factor`."""
     notes: Sequence[str]
-    """What differs besides, and what a reader must know."""
+    """Sentences about other differences, and about limits of the explanation."""
     combinations: int = 0
     rules: Sequence[ExplainedRule] = ()
     failing: Sequence[str] = ()
@@ -141,7 +141,7 @@ class Blame:
 
 
 _GENERATOR = (Factor.MODEL, Factor.PROMPT, Factor.DECODING)
-"""What a generator is made of."""
+"""Factors that make up a generator."""
 FactorSet = frozenset[Factor]
 """The factors that have HEAD's level; the others have BASE's."""
 Runs = Mapping[FactorSet, GateRun]
@@ -267,9 +267,9 @@ def _divided(rule: RuleResult, factors: Sequence[Factor], runs: Runs) -> Explain
     everything = frozenset(factors)
     observed = {new: _observed(rule, run) for new, run in runs.items()}
     planned = len(observed[everything].keys)
-    decided = np.logical_and.reduce([seen.decided for seen in observed.values()])
-    observed = {new: select(seen, decided) for new, seen in observed.items()}
-    values = {new: estimate(seen) for new, seen in observed.items()}
+    decided = np.logical_and.reduce([column.decided for column in observed.values()])
+    observed = {new: select(column, decided) for new, column in observed.items()}
+    values = {new: estimate(column) for new, column in observed.items()}
     cases = len(observed[everything].keys)
     is_known = all(math.isfinite(value) for value in values.values())
     whole = values[everything] - values[frozenset()]
@@ -330,7 +330,7 @@ def _rounded(value: float) -> float:
 
 
 def _stages(blamed: Blame, runner: _Runner) -> Iterator[Blame]:
-    """Yield what is known, ever more, until it is all."""
+    """Yield the explanation after each stage, the last one complete."""
     factors = runner.sides.factors
     everything = frozenset(factors)
     base = runner.run(frozenset())
@@ -344,9 +344,9 @@ def _stages(blamed: Blame, runner: _Runner) -> Iterator[Blame]:
     for rule in head.result.rules:
         if not rule.fails_gate:
             continue
-        known = before.get((_slice(rule), rule.position))
-        new = [node for node in rule.failing if node.name not in (known or ())]
-        if known is None or new:
+        failing_before = before.get((_slice(rule), rule.position))
+        new = [node for node in rule.failing if node.name not in (failing_before or ())]
+        if failing_before is None or new:
             red.append(replace(rule, failing=new))
         else:
             also.append(f"fails at BASE too, so no change explains it: {rule_name(rule)}")
@@ -462,7 +462,7 @@ class RedVerdict:
                 or (bool(rule.failing) and {*_names(rule)} <= self._before.get(_slice(rule), set()))
                 for rule in rules
             )
-            for rules in self._found(run)
+            for rules in self._rules_of(run)
         )
 
     def values(self, run: GateRun) -> list[float | None]:
@@ -470,7 +470,7 @@ class RedVerdict:
         values = [estimate(_observed(rule, run)) for rule in self._red]
         return [_rounded(value) if math.isfinite(value) else None for value in values]
 
-    def _found(self, run: GateRun) -> list[list[RuleResult]]:
+    def _rules_of(self, run: GateRun) -> list[list[RuleResult]]:
         return [
             [rule for rule in run.result.rules if _slice(rule) == _slice(red)] for red in self._red
         ]
@@ -518,20 +518,22 @@ def _searched(runner: _Runner, verdict: RedVerdict, *, is_enough: bool) -> Searc
             verdicts[name] = verdict.is_restored(run), verdict.values(run)
         return verdicts[name]
 
-    left: Sequence[ChangedDocument] = ()
+    restoring: Sequence[ChangedDocument] = ()
     runner.progress.start("documents", len(changed), 0)
     try:
         if not tried(changed)[0]:
             why = "the verdict depends on the order of equally similar documents"
             return replace(searched, why_not=why)
-        left = changed
+        restoring = changed
         for smaller in smaller_and_smaller(changed, lambda reverted: tried(reverted)[0]):
-            runner.progress.advance(len(left) - len(smaller))
-            left = smaller
+            runner.progress.advance(len(restoring) - len(smaller))
+            restoring = smaller
     except OutOfQuestions:
         why = "the budget ended before it was known that none of them can be left out"
-        return replace(searched, found=list(left), trials=len(verdicts), why_not=why)
+        return replace(searched, found=list(restoring), trials=len(verdicts), why_not=why)
     finally:
         runner.progress.finish()
-    values = tried(left)[1]
-    return replace(searched, found=list(left), minimal=True, trials=len(verdicts), reverted=values)
+    values = tried(restoring)[1]
+    return replace(
+        searched, found=list(restoring), minimal=True, trials=len(verdicts), reverted=values
+    )

@@ -1,4 +1,4 @@
-"""A corpus with some of its changed documents as they were: what a search finds in it, exactly.
+"""A corpus with some of its changed documents as they were, searched exactly.
 
 The documents of both versions are indexed once. A document's score depends on itself and the query
 alone, so that a ranking over both versions, without those that the mixture leaves out, is the
@@ -58,18 +58,18 @@ class UnionCorpus:
         parts = ("union-1", base.fingerprint, head.fingerprint, str(has_ids))
         self.fingerprint = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         gone, new = _without_common(base, head)
-        taken = {document.id for document in head.documents()}
+        used_ids = {document.id for document in head.documents()}
         self._inserted: dict[str, list[CorpusDocument]] = defaultdict(list)
-        self.size = len(taken) + len(gone)
+        self.size = len(used_ids) + len(gone)
         edited: dict[str, ChangedDocument] = {}
         removed: list[ChangedDocument] = []
         last: dict[str, str] = {}
         for document, follows in gone:
             id_ = document.id
             old = f"{id_} (BASE)"
-            while old in taken:
+            while old in used_ids:
                 old += "'"
-            taken.add(old)
+            used_ids.add(old)
             if has_ids and id_ in new:
                 edited[id_] = ChangedDocument(kind="edited", id=id_, old=old, new=id_)
                 last[follows] = id_
@@ -79,7 +79,7 @@ class UnionCorpus:
         self.changed: list[ChangedDocument] = [
             edited.get(id_) or ChangedDocument(kind="added", id=id_, new=id_) for id_ in new
         ] + removed
-        """Edited and added ones in the later version's order, then removed ones."""
+        """Edited and added documents in the later version's order, then the removed documents."""
 
     def documents(self) -> Iterator[CorpusDocument]:
         """Yield both versions' documents; an earlier one stands where it stood, ids unique."""
@@ -123,19 +123,19 @@ def _digest(document: CorpusDocument) -> bytes:
 
 
 class UnionSearch:
-    """Searches both versions at once, and remembers what it found."""
+    """Searches both versions at once, and remembers the rankings."""
 
     def __init__(self, union: UnionCorpus, retriever: Retriever) -> None:
         """Take the corpus and a retriever over it whose scores depend on one document alone."""
         self.union = union
         self.retriever = retriever
-        self._known: dict[str, Sequence[Document]] = {}
+        self._rankings: dict[str, Sequence[Document]] = {}
 
     def mixture(self, reverted: Collection[ChangedDocument]) -> Mixture:
         """Return the retriever over the later version with these documents as they were."""
         return Mixture(self, reverted)
 
-    def found(
+    def rankings(
         self, queries: Iterable[str], enough: Callable[[Sequence[Document]], bool], top_k: int
     ) -> Mapping[str, Sequence[Document]]:
         """Return for each query a ranking over both versions that is long `enough`."""
@@ -143,12 +143,14 @@ class UnionSearch:
         waiting = list(dict.fromkeys(queries))
         rankings: dict[str, Sequence[Document]] = {}
         while waiting:
-            fresh = [query for query in waiting if len(self._known.get(query, ())) < depth]
+            fresh = [query for query in waiting if len(self._rankings.get(query, ())) < depth]
             for start in range(0, len(fresh), self.retriever.at_once):
                 batch = fresh[start : start + self.retriever.at_once]
-                self._known |= dict(zip(batch, self.retriever.retrieve(batch, depth), strict=True))
-            done = [q for q in waiting if depth == self.union.size or enough(self._known[q])]
-            rankings |= {query: self._known[query] for query in done}
+                self._rankings |= dict(
+                    zip(batch, self.retriever.retrieve(batch, depth), strict=True)
+                )
+            done = [q for q in waiting if depth == self.union.size or enough(self._rankings[q])]
+            rankings |= {query: self._rankings[query] for query in done}
             waiting = [query for query in waiting if query not in rankings]
             depth = min(self.union.size, 4 * depth)
         return rankings
@@ -164,7 +166,7 @@ class Mixture:
         changed = search.union.changed
         left_out = (document.new if document.name in back else document.old for document in changed)
         self._out = frozenset(name for name in left_out if name)
-        self._shown: dict[str | None, str] = {
+        self._restored_ids: dict[str | None, str] = {
             document.old: document.id
             for document in changed
             if document.kind == "edited" and document.name in back
@@ -187,7 +189,10 @@ class Mixture:
         if changed:
             raise RetrievalError("versions of a corpus are not mixed for `documents/subject`")
         return [
-            [replace(d, id=self._shown[d.id]) if d.id in self._shown else d for d in ranking]
+            [
+                replace(d, id=self._restored_ids[d.id]) if d.id in self._restored_ids else d
+                for d in ranking
+            ]
             for ranking in self._ranked(queries, top_k)
         ]
 
@@ -197,7 +202,7 @@ class Mixture:
 
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
         """Return the vectors of documents by the ids that `retrieve` gives."""
-        union = {new: old or "" for old, new in self._shown.items()}
+        union = {new: old or "" for old, new in self._restored_ids.items()}
         return self._search.retriever.vectors([union.get(id_, id_) for id_ in document_ids])
 
     def _ranked(self, queries: Sequence[str], top_k: int) -> list[list[Document]]:
@@ -209,5 +214,5 @@ class Mixture:
         def enough(ranking: Sequence[Document]) -> bool:
             return sum(document.id not in self._out for document in ranking) >= top_k
 
-        rankings = self._search.found(queries, enough, top_k)
+        rankings = self._search.rankings(queries, enough, top_k)
         return [[d for d in rankings[query] if d.id not in self._out][:top_k] for query in queries]

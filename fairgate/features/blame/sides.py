@@ -175,7 +175,7 @@ class LocalSides:
         if self._head.retriever is None:
             return self._system({}, new, store)
         system = self._system({SYSTEM_RETRIEVER: self._retriever(new)}, new, store)
-        depth = self._of(Factor.TOP_K, new).searched.top_k
+        depth = self._parts_with(Factor.TOP_K, new).searched.top_k
         return system if depth == self._head.retriever.top_k else _Shallower(system, depth)
 
     def search(self) -> UnionSearch:
@@ -183,10 +183,10 @@ class LocalSides:
         return UnionSearch(self.union, self._index(self.union, self._head))
 
     def searching(self, retriever: Retriever) -> SystemUnderTest:
-        """Return HEAD's system with this retriever; what it finds is not stored."""
+        """Return HEAD's system with this retriever; its rankings are not stored."""
         return self._system({SYSTEM_RETRIEVER: retriever}, frozenset(Factor), NoStore())
 
-    def _of(self, factor: Factor, new: frozenset[Factor]) -> SideParts:
+    def _parts_with(self, factor: Factor, new: frozenset[Factor]) -> SideParts:
         return self._parts[factor in new]
 
     def _differs(self, factor: Factor) -> bool:
@@ -213,13 +213,13 @@ class LocalSides:
     def _system(
         self, own: Mapping[str, Retriever], new: frozenset[Factor], retrieved: ResultStore
     ) -> LocalSystem:
-        prompt = self._of(Factor.PROMPT, new).generator
+        prompt = self._parts_with(Factor.PROMPT, new).generator
         parts = LocalParts(
             retrievers={**own, **self._of_suites},
             generator=LimitedGenerator(self._generator(new), self.limit),
             template=prompt.template,
             document_characters=prompt.document_characters,
-            decoding=self._of(Factor.DECODING, new).generator.chosen_decoding,
+            decoding=self._parts_with(Factor.DECODING, new).generator.chosen_decoding,
         )
         return LocalSystem(parts, self._head.resources.store, retrieved)
 
@@ -238,19 +238,22 @@ class LocalSides:
         name = tuple(factor in new for factor in _OF_GENERATOR)
         if self._opened is None or self._opened[0] != name:
             chosen = {
-                field: getattr(self._of(factor, new).generator, field)
+                field: getattr(self._parts_with(factor, new).generator, field)
                 for factor, fields in _OF_GENERATOR.items()
                 for field in fields
             }
             policy = self._head.generator.model_copy(update=chosen)
-            self._opened = name, open_generator(policy, self._of(Factor.MODEL, new).resources)
+            self._opened = (
+                name,
+                open_generator(policy, self._parts_with(Factor.MODEL, new).resources),
+            )
         return self._opened[1]
 
     def _retriever(self, new: frozenset[Factor]) -> Retriever:
         name = (Factor.CORPUS in new, Factor.EMBEDDER in new)
         if name not in self._retrievers:
-            corpus = self._of(Factor.CORPUS, new).corpus
-            self._retrievers[name] = self._index(corpus, self._of(Factor.EMBEDDER, new))
+            corpus = self._parts_with(Factor.CORPUS, new).corpus
+            self._retrievers[name] = self._index(corpus, self._parts_with(Factor.EMBEDDER, new))
         return self._retrievers[name]
 
     def _index(self, corpus: CorpusFile | UnionCorpus, side: SideParts) -> Retriever:

@@ -60,36 +60,37 @@ class Version:
     """Where paths start at."""
     is_revision: bool
     notes: Sequence[str] = ()
-    """What of the revision is not in the folder."""
+    """Sentences about files of the revision that are not in the folder."""
 
-    def shown(self, path: str) -> str:
+    def display_path(self, path: str) -> str:
         """Return a path of this version for messages: `main:policy.yaml` for a revision's."""
         return f"{self.named}:{path}" if self.is_revision else str(self.folder / path)
 
 
 @contextmanager
-def version_of(version_name: str, here: Path, role: str) -> Iterator[Version]:
-    """Yield a folder, or a git revision of the repository around `here` as a scratch folder.
+def version_of(version_name: str, working_folder: Path, role: str) -> Iterator[Version]:
+    """Yield a folder, or a git revision as a scratch folder.
 
-    In a revision paths start where `here` lies in the repository. `role` is what messages call it.
+    The revision is one of the repository around `working_folder`, where its paths start. `role` is
+    what messages call it.
     Raises UsageError where it is neither, DataError where its files cannot be written as they are.
     """
     if version_name and not _CONTROL.search(version_name) and Path(version_name).is_dir():
         yield Version(named=version_name, folder=Path(version_name), is_revision=False)
         return
-    with revision_of(version_name, here, role) as version:
+    with revision_of(version_name, working_folder, role) as version:
         yield version
 
 
 @contextmanager
-def revision_of(revision: str, here: Path, role: str) -> Iterator[Version]:
+def revision_of(revision: str, working_folder: Path, role: str) -> Iterator[Version]:
     """Yield a git revision, whatever folders there are.
 
     A revision's files are written into a scratch folder from git's objects: nothing is checked out,
     no filter or hook runs, and the user's tree stays as it is. Links and submodules are left out,
     and a name that could lead anywhere else is refused.
     """
-    repository = repository_of(here)
+    repository = repository_of(working_folder)
     commit = ""
     is_plain = revision and not revision.startswith("-") and not _CONTROL.search(revision)
     if repository is not None and is_plain:
@@ -101,7 +102,7 @@ def revision_of(revision: str, here: Path, role: str) -> Iterator[Version]:
             "current folder (a shallow clone may lack it: fetch it); name a folder that holds the "
             "policy, or a commit, branch or tag"
         )
-    inner = here.resolve().relative_to(repository.top)
+    inner = working_folder.resolve().relative_to(repository.top)
     with tempfile.TemporaryDirectory(prefix="fairgate-revision-") as scratch:
         top = Path(scratch).resolve()
         notes = [f"{role}: {note}" for note in write_tree(repository, commit, top)]
@@ -117,7 +118,7 @@ class _File(NamedTuple):
 
 
 def write_tree(repository: Repository, commit: str, top: Path) -> list[str]:
-    """Write the files of a commit below an empty folder; return what is not among them.
+    """Write the files of a commit below an empty folder; return sentences about those left out.
 
     Raises DataError for hostile names, sizes beyond the limits, and what cannot be read.
     """
@@ -142,8 +143,8 @@ def write_tree(repository: Repository, commit: str, top: Path) -> list[str]:
             else:
                 _write(top / file.path, content)
     return [
-        f"{count:,} {what} of commit {commit[:12]} {'is' if count == 1 else 'are'} left out"
-        for count, what in ((left_out, "links or submodules"), (pointers, "files in Git LFS"))
+        f"{count:,} {noun} of commit {commit[:12]} {'is' if count == 1 else 'are'} left out"
+        for count, noun in ((left_out, "links or submodules"), (pointers, "files in Git LFS"))
         if count
     ]
 
@@ -296,8 +297,8 @@ def crossed(
     """
     (before, text_before), (after, text_after) = base, head
     then, now = (replace(runtime, root=version.folder) for version in (before, after))
-    loaded = load_policy_text(text_after, after.shown(policy), now)
-    earlier = parse_policy(text_before, before.shown(policy), policy_parts()).policy
+    loaded = load_policy_text(text_after, after.display_path(policy), now)
+    earlier = parse_policy(text_before, before.display_path(policy), policy_parts()).policy
     if any(unit.verdicts for unit in loaded.plan.units):
         raise UsageError(
             "the policy has pairs that its judge decides, whose questions no budget of blame "
@@ -315,7 +316,7 @@ def crossed(
             *before.notes,
             *after.notes,
             *_outside(earlier, loaded.policy),
-            *_other_cases(text_before, before.shown(policy), then, loaded.plan),
+            *_other_cases(text_before, before.display_path(policy), then, loaded.plan),
         ],
         named=(before.named, after.named),
     )
@@ -329,8 +330,8 @@ def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> S
         if isinstance(retriever, RetrieverPolicy | None) and isinstance(generator, GeneratorPolicy):
             resources = Resources(runtime, progress)
             return SideParts(retriever=retriever, generator=generator, resources=resources)
-        what = "generator" if isinstance(retriever, RetrieverPolicy | None) else "retriever"
-        why = f"its {what} is asked from outside"
+        outside_part = "generator" if isinstance(retriever, RetrieverPolicy | None) else "retriever"
+        why = f"its {outside_part} is asked from outside"
     raise UsageError(
         f"the system of {role} cannot be rebuilt: {why}, and what that was at another commit is "
         "not known here; blame crosses systems with `retriever: {corpus: …}` and "
@@ -374,7 +375,7 @@ class BlamedChange:
     """Finds what explains the red verdict of a pull request; nothing here changes a verdict.
 
     HEAD is the checkout with the policy that decided, BASE the base commit's files as git has them.
-    What is found is kept for the run's folder.
+    The explanation is kept for the run's folder.
     """
 
     policy: str
@@ -383,7 +384,7 @@ class BlamedChange:
     budget: int
     """The most questions; 0 asks for nothing."""
     progress: Progress
-    found: Blame | None = None
+    blame: Blame | None = None
 
     def remarks(self, judged: GatedChange[FinishedRun], base: BaseCommit, commit: str) -> list[str]:
         """Return the sentence for the comment; none where nothing is asked for, or it is green."""
@@ -405,14 +406,14 @@ class BlamedChange:
                     self.progress,
                 )
                 self.progress.note(f"blame: {sides.announcement}")
-                self.found = sides.result(self.progress)
+                self.blame = sides.result(self.progress)
         except FairGateError as error:
             why = harmless(str(error).splitlines()[0][:300])
             return [f"Which part of the change explains it is not known: {why}"]
-        line = blame_line(self.found)
+        line = blame_line(self.blame)
         return [line] if line else []
 
     def write(self, folder: Path) -> None:
-        """Write blame.json into the run's folder, if anything was found."""
-        if self.found is not None:
-            write_blame(folder, self.found)
+        """Write blame.json into the run's folder, if there is an explanation."""
+        if self.blame is not None:
+            write_blame(folder, self.blame)

@@ -114,8 +114,8 @@ def placed(policy: Path, root: Path) -> tuple[Path, str]:
 
     The policy's path is taken by its letters: the base commit is asked for that name.
     """
-    here = Path.cwd()
-    folder, file = (Path(os.path.normpath(here / path)) for path in (root, policy))
+    current_folder = Path.cwd()
+    folder, file = (Path(os.path.normpath(current_folder / path)) for path in (root, policy))
     if not file.is_relative_to(folder):
         raise UsageError(
             f"the policy {quoted(str(policy))} lies outside of {quoted(str(root))}, where paths "
@@ -187,5 +187,5 @@ def _results_in(folder: Path | None, formats: str) -> Iterator[None]:
 
 def shown_path(path: Path) -> Path:
     """Return the path from the current folder, if it is in it."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
+    current_folder = Path.cwd()
+    return path.relative_to(current_folder) if path.is_relative_to(current_folder) else path

@@ -87,19 +87,19 @@ def _root_of(repository: Repository, name: str) -> str:
     commits = {
         candidate: _one(repository, f"{candidate}^{{commit}}") for candidate in (*full, *tags)
     }
-    there = {candidate: commit for candidate, commit in commits.items() if commit}
-    if len(set(there.values())) > 1:
+    existing = {candidate: commit for candidate, commit in commits.items() if commit}
+    if len(set(existing.values())) > 1:
         raise UsageError(
-            f"--base is {quoted(name)}, which names several commits: {listed(there)}; write the "
+            f"--base is {quoted(name)}, which names several commits: {listed(existing)}; write the "
             "one that you mean in full"
         )
-    branches = [commit for candidate, commit in there.items() if candidate not in tags]
+    branches = [commit for candidate, commit in existing.items() if candidate not in tags]
     if branches:
         return branches[0]
-    if there:
+    if existing:
         raise UsageError(
             f"--base is {quoted(name)}, which is a tag here and no branch; write "
-            f"{listed(there)} if you mean the tag, or `origin/{name}` for the branch"
+            f"{listed(existing)} if you mean the tag, or `origin/{name}` for the branch"
         )
     # A branch `20261130` comes before a commit that begins so, which anybody can make.
     commit = repository.branch_of_origin(name.removeprefix(_REMOTE).removeprefix("refs/heads/"))
@@ -144,10 +144,10 @@ def _none(name: str, repository: Repository) -> str:
     if not repository.ask("config", "--get", "remote.origin.url"):
         names = repository.ask("for-each-ref", "--format=%(refname:short)", "refs/heads") or b""
         branches = names.decode("utf-8", "replace").split()
-        here = f"its branches are {listed(branches)}" if branches else "it has no branch"
+        own_branches = f"its branches are {listed(branches)}" if branches else "it has no branch"
         raise UsageError(
-            f"--base is {quoted(name)}, which is no commit of this clone; {here}, and there is "
-            "no remote `origin` to fetch one from"
+            f"--base is {quoted(name)}, which is no commit of this clone; {own_branches}, and "
+            "there is no remote `origin` to fetch one from"
         )
     raise UsageError(
         f"--base is {quoted(name)}, which is no commit of this clone and no branch that can be "

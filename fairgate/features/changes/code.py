@@ -94,7 +94,7 @@ def _tracked(path: Path, repository: Repository) -> str:
 
 
 def relation_of_base(base: BaseCommit, edited: list[Difference], scratch: Path, path: Path) -> Path:
-    """Return a file of relations as the base commit has it, at a place of its own.
+    """Return a file of relations as the base commit has it, at a path of its own.
 
     One that the change edits is added to `edited`. One outside of the checkout, or that no commit
     has, is whoever starts FairGate's. Raises UsageError where the change alone has it.

@@ -220,7 +220,7 @@ def merge_request_note(environment: Mapping[str, str], token: str, policy: str) 
     """Return where the report of a merge request's pipeline goes; nowhere outside of one.
 
     Without the token no note is written and nothing is said: the job's artifacts have the report.
-    An error that ends the block takes the place of an earlier verdict.
+    An error that ends the block replaces an earlier verdict.
     """
     note = Note()
     names = ("CI_MERGE_REQUEST_PROJECT_ID", "CI_MERGE_REQUEST_IID", "CI_PIPELINE_ID")

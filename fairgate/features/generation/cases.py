@@ -87,10 +87,10 @@ def _case(
     name, text, template = (
         checked_text(row.values.get(key), location, key) for key in ("id", "text", "template")
     )
-    for what, value in (("id", name), ("text", text)):
-        line = first.setdefault((what, value), row.line)
+    for field, value in (("id", name), ("text", text)):
+        line = first.setdefault((field, value), row.line)
         if line != row.line:
-            raise DataError(f"{what} {capped(value)} is already on line {line}; remove one")
+            raise DataError(f"{field} {capped(value)} is already on line {line}; remove one")
     operators = row.values.get("operators", [])
     if not isinstance(operators, list) or not all(
         isinstance(operator, str) for operator in operators
@@ -222,10 +222,10 @@ def syntactic_diversity(texts: Sequence[str], rng: np.random.Generator) -> float
 def token_distance(row: Sequence[str], other: Sequence[str]) -> int:
     """Return the least number of insertions, deletions and substitutions between two rows."""
     before = list(range(len(other) + 1))
-    for n, left in enumerate(row, 1):
+    for n, token in enumerate(row, 1):
         now = [n]
-        for m, right in enumerate(other, 1):
-            now.append(min(before[m] + 1, now[-1] + 1, before[m - 1] + (left != right)))
+        for m, other_token in enumerate(other, 1):
+            now.append(min(before[m] + 1, now[-1] + 1, before[m - 1] + (token != other_token)))
         before = now
     return before[-1]
 
@@ -242,13 +242,13 @@ def semantic_diversity(vectors: Vectors, rng: np.random.Generator) -> float:
     return float(np.mean(1.0 - np.sum(vectors[a].astype(float) * vectors[b], axis=1)))
 
 
-def semantic_coherence(vectors: Vectors, neutral: Vectors) -> float:
+def semantic_coherence(vectors: Vectors, frames: Vectors) -> float:
     """Return the mean cosine of each text with its frame without attributes, in [-1, 1].
 
-    High: the attributes leave the text about what its template is about. `neutral` has the row of
+    High: the attributes leave the subject of the template as it is. `frames` has the row of
     each text's frame.
     """
-    return float(np.mean(np.sum(vectors.astype(float) * neutral, axis=1)))
+    return float(np.mean(np.sum(vectors.astype(float) * frames, axis=1)))
 
 
 def perplexity(log_probabilities: Sequence[float], texts: Sequence[str]) -> float:
@@ -331,7 +331,9 @@ def _perplexity_of(texts: Sequence[str], generator: Generator) -> float:
     if not hasattr(generator, "score_options"):
         raise UsageError("this model cannot tell how probable a text is; name an ONNX decoder")
     parts = [text.partition(" ") for text in texts]
-    requests = [GenerationRequest(prompt=first, options=(rest,)) for first, _, rest in parts]
+    requests = [
+        GenerationRequest(prompt=first, options=(continuation,)) for first, _, continuation in parts
+    ]
     scores = cast("OptionScorer", generator).score_options(requests)
     return perplexity([score for (score,) in scores], texts)
 
@@ -366,17 +368,17 @@ def combinations_of(template: CaseTemplate, strength: int) -> Iterator[Combinati
     def fits(name: str, chosen: Sequence[str]) -> bool:
         return clashes[name].isdisjoint(chosen)
 
-    def held(chosen: Combination, others: Sequence[Sequence[str]]) -> bool:
+    def can_fill(chosen: Combination, others: Sequence[Sequence[str]]) -> bool:
         """Return whether the other slots can be filled too."""
         return not others or any(
-            fits(name, chosen) and held((*chosen, name), others[1:]) for name in others[0]
+            fits(name, chosen) and can_fill((*chosen, name), others[1:]) for name in others[0]
         )
 
     names = [[name for name, _ in slot] for slot in slots]
     for numbers in itertools.combinations(range(len(names)), strength):
         others = [slot for n, slot in enumerate(names) if n not in numbers]
         for chosen in itertools.product(*(names[n] for n in numbers)):
-            if all(fits(name, chosen) for name in chosen) and held(chosen, others):
+            if all(fits(name, chosen) for name in chosen) and can_fill(chosen, others):
                 yield tuple(sorted(chosen))
 
 

@@ -126,9 +126,7 @@ def load_templates(
                 sentence = f"{quoted(entry.id)} is listed twice; rename one of them"
                 problems.append(document.problem(("templates", n, "id"), sentence))
             faults = _template_faults(entry, dimensions)
-            problems += [
-                document.problem(("templates", n, *place), fault) for place, fault in faults
-            ]
+            problems += [document.problem(("templates", n, *path), fault) for path, fault in faults]
     if content is None or problems:
         raise PolicyError(problems)
     return tuple(
@@ -144,7 +142,7 @@ def load_templates(
 def _template_faults(
     entry: TemplateEntry, dimensions: Mapping[str, Dimension]
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the place and sentence of every error across a template's fields.
+    """Yield the path and sentence of every error across a template's fields.
 
     Of a slot that cannot state some values of its attribute the first such value is named.
     """
@@ -179,7 +177,7 @@ def _template_faults(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ingredients:
-    """What cases are made of."""
+    """Attributes and templates that cases are made of."""
 
     dimensions: Mapping[str, Dimension]
     templates: Sequence[CaseTemplate]
@@ -188,7 +186,7 @@ class Ingredients:
 
 
 def _distinct(
-    seen: set[bytes],
+    digests: set[bytes],
     template: str,
     frame: str,
     attributes: Sequence[AttributeUse],
@@ -196,15 +194,15 @@ def _distinct(
 ) -> GeneratedCase | None:
     """Return the case of a frame; None where it cannot be worded, or its text was made before.
 
-    `seen` has 8 bytes of every text.
+    `digests` has 8 bytes of the digest of every text.
     """
     worded = realise(frame, attributes)
     if isinstance(worded, str) or english_fault(worded.text) is not None:
         return None
     digest = hashlib.sha256(worded.text.encode()).digest()
-    if digest[:8] in seen:
+    if digest[:8] in digests:
         return None
-    seen.add(digest[:8])
+    digests.add(digest[:8])
     return GeneratedCase(
         id=f"{template}-{digest[:6].hex()}", text=worded.text, template=template, frame=frame,
         attributes=worded.attributes, operators=tuple(operators),
@@ -224,9 +222,9 @@ def template_cases(ingredients: Ingredients, rng: np.random.Generator) -> Iterat
     """
     texts: set[bytes] = set()
     rows: dict[str, set[bytes]] = {template.id: set() for template in ingredients.templates}
-    left = list(ingredients.templates)
-    while left:
-        for template in tuple(left):
+    unfinished = list(ingredients.templates)
+    while unfinished:
+        for template in tuple(unfinished):
             sizes = [len(slot.dimension.values) for slot in template.slots]
             for drawn in rng.integers(0, sizes, size=(MOST_REDRAWN, len(sizes)), dtype=np.uint8):
                 if drawn.tobytes() in rows[template.id]:
@@ -239,7 +237,7 @@ def template_cases(ingredients: Ingredients, rng: np.random.Generator) -> Iterat
                     yield case
                     break
             else:
-                left.remove(template)
+                unfinished.remove(template)
 
 
 PERSON = ("religion", "ethnicity", "language", "political-views")
@@ -316,7 +314,7 @@ Cells = npt.NDArray[np.int64]
 
 
 class Counts:
-    """How often each combination was stated: one place for each, shared by all templates."""
+    """How often each combination was stated: one cell for each, shared by all templates."""
 
     def __init__(self, templates: Sequence[CaseTemplate], strength: int) -> None:
         """Lay out the combinations of the templates, all at zero."""
@@ -338,7 +336,7 @@ class Counts:
         return list(itertools.combinations(slots, min(self.strength, len(slots))))
 
     def cells(self, template: CaseTemplate, rows: Cells) -> Cells:
-        """Return the place of each combination of each row, `[groups, rows]`."""
+        """Return the cell of each combination of each row, `[groups, rows]`."""
         groups = []
         for slots in self.groups(template):
             order = sorted(slots, key=lambda n: template.slots[n].dimension.id)
@@ -353,7 +351,7 @@ class CandidateRows:
     """The rows of one template, with how often each was used.
 
     A covering array is built row by row (greedy, as in AETG): all rows of a template are compared,
-    and the one with the most new combinations of t values is taken; where nothing is new, the one
+    and the row with the most new combinations of t values is taken; where nothing is new, the row
     whose combinations are rarest. Rows that hold two values which nobody has together are left out.
     """
 
@@ -371,13 +369,13 @@ class CandidateRows:
         self._sizes = [len(slot.dimension.values) for slot in template.slots]
         values = enumerate(template.named_values())
         tables = (
-            (n, m, np.array([[excluded(use, other) for other in right] for use in left]))
-            for (n, left), (m, right) in itertools.combinations(values, 2)
+            (n, m, np.array([[excluded(use, other) for other in other_uses] for use in uses]))
+            for (n, uses), (m, other_uses) in itertools.combinations(values, 2)
         )
         self._clashes = [clash for clash in tables if clash[2].any()]
         """Two slots and, `[values, values]`, which values of them nobody has together."""
         self._sampled = math.prod(self._sizes) > MOST_ROWS
-        self._left = _REPEATS
+        self._samples_left = _REPEATS
         if not self._sampled:
             self._take(np.indices(self._sizes).reshape(slots, -1).T)
 
@@ -394,7 +392,7 @@ class CandidateRows:
 
         Combinations of the slot `denied` do not count: a denied value is not stated.
         """
-        if self._sampled and self._left:
+        if self._sampled and self._samples_left:
             self._take(self._rng.integers(0, self._sizes, size=(_SAMPLE, len(self._sizes))))
         cells = self._cells if denied is None else self._cells[self._without[denied]]
         stated = self._counts.stated[cells]
@@ -413,14 +411,14 @@ class CandidateRows:
     def use(self, row: int, denied: int | None) -> None:
         """Count a row as stated, but for the slot that is denied."""
         self.used += 1
-        self._left = _REPEATS
+        self._samples_left = _REPEATS
         self._uses[row] += 1
         cells = self._cells[:, row]
         self._counts.stated[cells if denied is None else cells[self._without[denied]]] += 1
 
     def strike(self, row: int) -> None:
         """Leave a row out from now on: every text of it was made."""
-        self._left -= self._sampled
+        self._samples_left -= self._sampled
         self._uses[row] = math.inf
 
 
@@ -435,22 +433,22 @@ def genfair_cases(ingredients: Ingredients, rng: np.random.Generator) -> Iterato
     Source: GenFair (P3), section IV.
     """
     counts = Counts(ingredients.templates, ingredients.strength)
-    left = {
+    turns = {
         CandidateRows(template, counts, rng): n for n, template in enumerate(ingredients.templates)
     }
     variants = _Variants()
-    while left:
-        share = sum(rows.used for rows in left) / len(left)
-        usable = [rows for rows in left if rows.used < share / 2] or list(left)
+    while turns:
+        share = sum(rows.used for rows in turns) / len(turns)
+        usable = [rows for rows in turns if rows.used < share / 2] or list(turns)
         while True:  # what a row can add only falls, so most templates need not be looked at
             first = max(usable, key=lambda rows: (rows.gain, -rows.used))
             bound = first.gain
             if not bound or first.best() is None or first.gain == bound:
                 break
-        if case := variants.case(first, left[first] + first.used):
+        if case := variants.case(first, turns[first] + first.used):
             yield case
         else:
-            del left[first]
+            del turns[first]
 
 
 class _Variants:
@@ -503,16 +501,16 @@ class _Variants:
         if not recipe:
             yield uses, touched
             return
-        operator, *rest = recipe
-        taken = {name for _, name in touched}
+        operator, *later_operators = recipe
+        touched_names = {name for _, name in touched}
         names = [use.dimension.id for use in uses]
         order = sorted(range(len(uses)), key=lambda n: self._touched[operator, names[n]])
         for n in order if denied is None or operator != NEGATE else [denied]:
             use = _after(uses[n], operator)
-            if use is not None and names[n] not in taken:
+            if use is not None and names[n] not in touched_names:
                 others = (*uses[:n], use, *uses[n + 1 :])
                 more = (*touched, (operator, names[n]))
-                yield from self._changed(others, tuple(rest), more, denied)
+                yield from self._changed(others, tuple(later_operators), more, denied)
 
 
 def _after(use: AttributeUse, operator: str) -> AttributeUse | None:

@@ -89,7 +89,7 @@ def wordings_of(names: Sequence[str]) -> WordingsByDimension:
     return {name: catalogue[name] for name in names or catalogue}
 
 
-def place_of(name: str, attributes: Sequence[Sequence[str]]) -> int | None:
+def index_of_attribute(name: str, attributes: Sequence[Sequence[str]]) -> int | None:
     """Return which of a dimension's attributes has a wording, whatever its case; None for none."""
     stated = " ".join(name.casefold().split())
     forms_of_attributes = (
@@ -185,7 +185,7 @@ class PairBrief:
     dimension: str
     source_attribute: str
     attribute: str
-    """One of the two is empty where the relation names one group alone."""
+    """One of the two names is empty where the relation names one group alone."""
     subject: str
 
     def question(self) -> str:
@@ -309,12 +309,12 @@ def _refusals(source: Source, wordings: WordingsByDimension) -> Iterator[Refused
     for text in (source.text, pair.follow_up):
         if len(text) > MOST_PROMPT:
             yield Refused(Refusal.TOO_LONG, f"a prompt is longer than {MOST_PROMPT:,} characters")
-    places = [place_of(name, wordings[pair.dimension]) for name in pair.attributes]
-    for name, index in zip(pair.attributes, places, strict=True):
+    indices = [index_of_attribute(name, wordings[pair.dimension]) for name in pair.attributes]
+    for name, index in zip(pair.attributes, indices, strict=True):
         if index is None:
             why = f"{quoted(name)} is no attribute of {pair.dimension} in the catalogue"
             yield Refused(Refusal.UNKNOWN_ATTRIBUTE, why)
-    if len(set(places)) < len(places):
+    if len(set(indices)) < len(indices):
         yield Refused(Refusal.UNKNOWN_ATTRIBUTE, "both prompts name the same attribute")
     for text in (source.text, pair.follow_up):
         if not is_english(text):
@@ -419,7 +419,7 @@ def _relations(names: Sequence[str]) -> list[MetamorphicRelation]:
         if _has_rule(relation):
             pair = shape_of(relation)
             attributes = every[pair.dimension]
-            if all(place_of(name, attributes) is not None for name in pair.attributes):
+            if all(index_of_attribute(name, attributes) is not None for name in pair.attributes):
                 able.append(relation)
     if not names:
         return able

@@ -88,7 +88,7 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotMutated:
-    """What could not be changed, and why."""
+    """A change that cannot be made of the run, and why."""
 
     suite: str
     what: str
@@ -96,7 +96,7 @@ class NotMutated:
 
 
 class Mutation(NamedTuple):
-    """What can be made of a suite: a mutant for each level of the dimensions `about`."""
+    """A change that can be made of a suite: a mutant for each level of the dimensions `about`."""
 
     kind: MutationKind
     reach: MutationReach
@@ -505,8 +505,10 @@ class RecordedRun:
                     for where in variants.targets(change)
                 ]
                 for mutant in mutants:
-                    what = f"{kind} of {mutant.target or mutant.reach}"
-                    none = NotMutated(suite=suite, what=what, reason="no case of it can be changed")
+                    subject = f"{kind} of {mutant.target or mutant.reach}"
+                    none = NotMutated(
+                        suite=suite, what=subject, reason="no case of it can be changed"
+                    )
                     results.append(mutant if self.mutated(mutant, strength=1.0, seed=0) else none)
         return results
 

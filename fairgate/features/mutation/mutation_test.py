@@ -41,7 +41,7 @@ NO_VERDICT = "no verdict"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MutantSearch:
-    """What is looked for, and with how many runs."""
+    """The strength that is searched for, and with how many runs."""
 
     kinds: Sequence[MutationKind] = tuple(MutationKind)
     grid: Sequence[float] = GRID
@@ -129,7 +129,7 @@ class KillScore:
     """Of biased and worse systems; the score counts them."""
     controls: Sequence[MutantResult]
     """Of changes that are about no identity: a rule that compares people and fails on them is a
-    false kill; any other one is right, for everybody fares worse."""
+    false kill; any other rule is right to fail, for everybody fares worse."""
     not_mutated: Sequence[NotMutated]
     left_out: Sequence[str]
     """Metrics of rules that were not put to the mutants."""
@@ -318,7 +318,7 @@ class MutationTest:
         return _Verdict(code=code, rules=stopping)
 
     def gated(self, replaced: Executed) -> GateRun:
-        """Run the gate with other executions in the place of some."""
+        """Run the gate with some executions replaced."""
         system = MutatedSystem(self._executions, replaced, self._embed, self._rows)
         return run_gate(self._gate_input, system, SILENT, verdict_with=())
 

@@ -62,13 +62,13 @@ def merge(shards: str, attribution: str, **options: str) -> int:
         inputs = read_inputs(options, environment)
         account.prefix = prefix_of(inputs)
         empty_report_dir(inputs, account)
-        here = shards and str(Path(shards).absolute())
+        shards_folder = shards and str(Path(shards).absolute())
         os.chdir(inputs.root)
 
         @cache
         def find() -> list[Part]:
             """Return all parts; a change that only introduces policies has none."""
-            return parts.find_shards([read_parts(here, attribution, inputs, environment)])
+            return parts.find_shards([read_parts(shards_folder, attribution, inputs, environment)])
 
         subject = subject_of(inputs, environment)
         progress, about, used = progress_for(quiet=False), _about(inputs, subject), set[Path]()
@@ -82,11 +82,12 @@ def merge(shards: str, attribution: str, **options: str) -> int:
 
         def require_all_used() -> None:
             every = find() if used else []
-            if left := [part for part in every if part.folder not in used]:
+            if unused := [part for part in every if part.folder not in used]:
                 raise UsageError(
-                    f"{left[0].folder}: is a part of another run, of policy {left[0].policy!a}; "
-                    f"{len(left)} of {len(every)} parts belong to nothing that is judged here: "
-                    "name every policy that was asked, or download the parts of this run alone"
+                    f"{unused[0].folder}: is a part of another run, of policy "
+                    f"{unused[0].policy!a}; {len(unused)} of {len(every)} parts belong to "
+                    "nothing that is judged here: name every policy that was asked, or "
+                    "download the parts of this run alone"
                 )
 
         return gate_change(inputs, subject, judged, require_all_used)
@@ -94,14 +95,14 @@ def merge(shards: str, attribution: str, **options: str) -> int:
 
 def _of_side(every_part: list[Part], side: Side, about: Mapping[str, str]) -> list[Part]:
     """Return the parts that asked a side's questions. Raises UsageError where there are none."""
-    here = parts.expected(side.loaded, side.runtime, about)
-    own = [part for part in every_part if parts.objection(part, here) is None]
+    facts = parts.expected(side.loaded, side.runtime, about)
+    own = [part for part in every_part if parts.objection(part, facts) is None]
     if not own:
         name = side.loaded.policy.name
         near = next((part for part in every_part if part.policy == name), every_part[0])
         raise UsageError(
             f"{side.loaded.parsed.path}: no part of a run asked its questions; the nearest, "
-            f"{near.folder}, {parts.objection(near, here)}. Give the steps with `shard` and this "
+            f"{near.folder}, {parts.objection(near, facts)}. Give the steps with `shard` and this "
             "one the same `policy` and `root`, and run them in one workflow run"
         )
     return own

@@ -109,7 +109,7 @@ def _possible(shard: Shard) -> Shard:
 
 
 class Part(BaseModel):
-    """What a part of a run was: equal in all but place and `shard` among the parts of one run."""
+    """The manifest of a part: only folder and `shard` differ among the parts of a run."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -149,10 +149,12 @@ class Part(BaseModel):
         """Return the error that ended the part; None where all of it was asked."""
         if not self.spent:
             return None
-        left = self.spent.get("left", "")
+        questions_left = self.spent.get("left", "")
         return BudgetError(
             self.spent.get("spent", ""),
-            left=int(left) if left.isascii() and left.isdigit() else 0,
+            left=int(questions_left)
+            if questions_left.isascii() and questions_left.isdigit()
+            else 0,
             next_step=self.spent.get("next_step", ""),
         )
 
@@ -207,11 +209,11 @@ def _document_name(document: Document) -> str:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _VectorRecorder:
     """A system under test, with all vectors that it gave by the names of the documents."""
 
     inner: SystemUnderTest
-    given: dict[str, Vectors] = field(default_factory=dict)
+    vectors_by_document: dict[str, Vectors] = field(default_factory=dict)
 
     def execute(
         self, cases: Sequence[Case], progress: Progress, earlier: Executed = NOTHING
@@ -221,7 +223,7 @@ class _Kept:
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         rows = self.inner.vectors(documents)
         if rows is not None:
-            self.given |= dict(zip(map(_document_name, documents), rows, strict=True))
+            self.vectors_by_document |= dict(zip(map(_document_name, documents), rows, strict=True))
         return rows
 
 
@@ -256,14 +258,14 @@ def run_shard(
         with composition.serving():
             under_test = dict(composition.system.under_test())
             answered, error = Answered(), None
-            recorder, counted = _Kept(composition.system), Counted(composition.progress)
+            recorder, counted = _VectorRecorder(composition.system), Counted(composition.progress)
             try:
                 done = ask(asks, suites, recorder, counted)
                 assess(done, recorder)  # looks up the vectors that the whole run will compare
                 cases = [*(case for case in asks.cases if not case.waits), *done.added]
                 names = [(case.suite, case.key) for case in cases]
                 answers = {name: done.executions.get(name) for name in names}
-                answered = Answered(answers=answers, vectors=recorder.given)
+                answered = Answered(answers=answers, vectors=recorder.vectors_by_document)
             except BudgetError as spent:
                 error = spent
         answered.unlabelled |= composition.unlabelled
@@ -352,8 +354,8 @@ def _answer_lines(part: Answered) -> Iterator[str]:
         line, unlabelled = next(lines), part.unlabelled.get((suite, key))
         if unlabelled is not None and execution.documents:
             pairs = enumerate(zip(unlabelled.documents or (), execution.documents, strict=True))
-            places = [index for index, (bare, both) in pairs if bare.label != both.label]
-            line = f'{line[:-1]}, "{_UNLABELLED}": {json.dumps(places)}}}'
+            indices = [index for index, (bare, both) in pairs if bare.label != both.label]
+            line = f'{line[:-1]}, "{_UNLABELLED}": {json.dumps(indices)}}}'
         yield line + "\n"
 
 
@@ -380,10 +382,10 @@ def find_shards(paths: Sequence[Path]) -> list[Part]:
         folders.update(dict.fromkeys(below))
     if len(folders) > _MOST_FOLDERS:
         raise UsageError(f"{len(folders):,} folders of parts are more than {_MOST_FOLDERS:,}")
-    return sorted(map(_found, folders), key=lambda part: (part.shard, str(part.folder)))
+    return sorted(map(_read_manifest, folders), key=lambda part: (part.shard, str(part.folder)))
 
 
-def _found(folder: Path) -> Part:
+def _read_manifest(folder: Path) -> Part:
     """Read the part in a folder. Raises DataError, also for a folder of another kind."""
     for name, most in _MOST_BYTES.items():
         path = folder / name
@@ -436,8 +438,8 @@ def _read(part: Part, plan: TestPlan) -> Answered:
         asked = key, first_asked(key), uncrossed(key), system_key(key)
         is_own = any((suite, base) in planned for base in asked)
         if name in answered.answers or not is_own:
-            what = "stands twice" if name in answered.answers else "is no question of this part"
-            raise DataError(f"{location}: {quoted(key)} {what}; run the part again")
+            fault = "stands twice" if name in answered.answers else "is no question of this part"
+            raise DataError(f"{location}: {quoted(key)} {fault}; run the part again")
         answered.answers[name] = None if absent is True else execution
         if without is not None:
             documents = list(execution.documents or ())
@@ -523,10 +525,10 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     spent.
     """
     first = parts[0]
-    here = expected(loaded, runtime, first.identity)
-    here |= {"division": first.division, "under_test": first.under_test}
+    facts = expected(loaded, runtime, first.identity)
+    facts |= {"division": first.division, "under_test": first.under_test}
     for part in parts:
-        if (wrong := objection(part, here)) is not None:
+        if (wrong := objection(part, facts)) is not None:
             raise UsageError(
                 f"{part.folder}: {wrong}; such a part says nothing about this run: leave it out, "
                 f"or run `fairgate run {loaded.parsed.path} --shard {part.shard}` again"
@@ -557,9 +559,9 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     return [_read(part, loaded.plan) for part in parts]
 
 
-def objection(there: Part, here: Mapping[str, Any]) -> str | None:
+def objection(part: Part, facts: Mapping[str, Any]) -> str | None:
     """Return why a part is not of the run that `expected` describes; None where it is."""
-    for name, then, now in _differing({name: getattr(there, name) for name in here}, here):
+    for name, then, now in _differing({name: getattr(part, name) for name in facts}, facts):
         return f"its {name} is {then}, here it is {now}"
     return None
 
@@ -591,10 +593,10 @@ class UnitedSystem:
         live: Composition | None = None,
     ) -> None:
         """Take all parts and the system that they asked; without `live` nothing is asked."""
-        self._known = Answered()
+        self._answered = Answered()
         for part in reversed(parts):  # of two parts' vectors of a document the first counts
             for name in Answered.__slots__:
-                getattr(self._known, name).update(getattr(part, name))
+                getattr(self._answered, name).update(getattr(part, name))
         self._under_test, self._live = under_test, live
         self._opened: SystemUnderTest | None = None
         self.stack = contextlib.ExitStack()
@@ -609,7 +611,7 @@ class UnitedSystem:
         Raises DataError where the parts were never asked a case of the plan, UsageError where the
         system to ask is not the one that the parts asked.
         """
-        answers = self._known.answers
+        answers = self._answered.answers
         unknown = [case for case in cases if (case.suite, case.key) not in answers]
         crossed = [case for case in unknown if case.is_crossing]
         lacking = [case for case in unknown if not case.is_crossing]
@@ -637,7 +639,7 @@ class UnitedSystem:
                     f"here, the parts asked {then}; merge where that one is, or leave attribution "
                     "out with --no-attribution"
                 )
-            live.unlabelled.update(self._known.unlabelled)
+            live.unlabelled.update(self._answered.unlabelled)
             self._opened = live.system
         return self._opened
 
@@ -649,6 +651,8 @@ class UnitedSystem:
 
     def vectors(self, documents: Sequence[Document]) -> Vectors | None:
         """Return the embeddings that the parts looked up; None where one of them is not known."""
-        embeddings = [self._known.vectors.get(_document_name(document)) for document in documents]
+        embeddings = [
+            self._answered.vectors.get(_document_name(document)) for document in documents
+        ]
         rows = [row for row in embeddings if row is not None]
         return np.stack(rows) if rows and len(rows) == len(embeddings) else None

@@ -84,7 +84,7 @@ def test_the_files_of_a_revision_and_nothing_else_changes(git):
             if path.is_file()
         }
         folder = version.folder
-        assert version.shown("a/policy.yaml") == "HEAD:a/policy.yaml"
+        assert version.display_path("a/policy.yaml") == "HEAD:a/policy.yaml"
     assert found == contents
     assert not folder.exists()
     assert (git("status", "--porcelain"), sorted(os.walk(git.root / "a"))) == before
