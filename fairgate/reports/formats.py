@@ -24,6 +24,7 @@ from fairgate.gate.baseline import Baseline
 from fairgate.gate.gate import GateResult
 from fairgate.gate.labels import Precision
 from fairgate.metrics import shift
+from fairgate.metrics.columns import AssessedUnits
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports import material
@@ -243,10 +244,9 @@ def _plain(value: object) -> object:
 def rows_jsonl(result: GateResult) -> Iterator[str]:
     """Yield a line of JSON, with its line end, for each judged case in the order of the plan."""
     with_rows = {*material.pair_suites(result), *material.question_suites(result)}
-    units = (
-        _unit(assessed) for assessed in result.assessed if assessed.unit.suite not in with_rows
-    )
-    others = chain(map(_question, material.question_rows(result)), units)
+    suites = AssessedUnits.of(result.assessed).suites
+    units = chain.from_iterable(suites[name] for name in suites if name not in with_rows)
+    others = chain(map(_question, material.question_rows(result)), map(_unit, units))
     yield from (f"{line}\n" for line in chain(_pairs(result), map(_AS_JSON, others)))
 
 

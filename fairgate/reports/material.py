@@ -277,8 +277,8 @@ class QuestionRow:
 
 def question_rows(result: GateResult) -> Iterator[QuestionRow]:
     """Yield every assessed question item in the order of the plan."""
-    suites = set(question_suites(result))
-    return (QuestionRow(item) for item in result.assessed if item.unit.suite in suites)
+    names, suites = question_suites(result), AssessedUnits.of(result.assessed).suites
+    return map(QuestionRow, chain.from_iterable(suites[name] for name in suites if name in names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
