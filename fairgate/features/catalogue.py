@@ -79,6 +79,6 @@ SHIPPED = (
     ),
     Feature(
         id="exports",
-        formats={"junit": ".exports:JUNIT"},
+        formats={"sarif": ".exports:SARIF", "junit": ".exports:JUNIT"},
     ),
 )

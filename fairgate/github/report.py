@@ -177,7 +177,7 @@ def report_change(
 
     `branches` are the base's and the default one where a pull request is not against that.
     `prefix` is where the gate's root lies in the repository (`services/shop/`): GitHub anchors
-    annotations at paths from the repository's own root.
+    annotations and SARIF results at paths from the repository's own root.
     """
     decides, result = judged.decides, judged.decides.run.result
     path = f"{prefix}{decides.run.gate_input.provenance.policy_path}"

@@ -426,6 +426,7 @@ class ReportOptions:
     """What was written, by name (`report`, `record`, …), for the console."""
     of_features: Mapping[str, object] = field(default_factory=dict)
     """What the policy says by the keys of features."""
+    policy_text: str = ""
     gate_lines: Mapping[int, int] = field(default_factory=dict)
     """The 1-based line of the policy that each rule's gate stands in."""
 

@@ -168,6 +168,13 @@ def _broken(match: re.Match[str]) -> str:
     return f"{matched[:end]}\u200b{matched[end:]}"
 
 
+def sarif_text(text: str) -> str:
+    """Return `text` for a SARIF message, where brackets make links and braces are filled in."""
+    text = plain(text).replace("://", ": //").replace("<!--", "<! --")
+    text = re.sub(r"([\\\[\]])", r"\\\1", text)
+    return re.sub(r"([@{])(?=\w)", r"\1 ", text)
+
+
 def markdown_block(text: str) -> str:
     """Return lines of ours, made of harmless texts, as a fenced block that nothing in it ends."""
     lines = [plain(line).replace("<!--", "<! --").rstrip() for line in text.splitlines()]

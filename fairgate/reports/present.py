@@ -370,6 +370,7 @@ def view_of(run: GateRun, loaded: LoadedPolicy, **more: Any) -> blocks.View:
     options = blocks.ReportOptions(
         redact=policy.redact,
         confidence=policy.confidence,
+        policy_text=parsed.document.text,
         gate_lines={
             position: parsed.document.located(("gates", position))[0] for position in gates
         },

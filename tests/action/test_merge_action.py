@@ -14,7 +14,7 @@ from fakes.shards import rewritten
 
 from fairgate.cli import main
 
-FILES = ("report-json", "report-md")
+FILES = ("report-json", "report-md", "sarif-file")
 
 
 class Matrix:

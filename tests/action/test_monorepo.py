@@ -1,7 +1,9 @@
 """A gate in a folder of its repository: GitHub's paths start at the repository's root."""
 
+import json
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from action.repositories import LOOSE, POLICY, POLICY_PARTS, RULE, introduced, worsened
@@ -29,10 +31,18 @@ def worsen(service, *, loose=False):
     service.commit()
 
 
+def result_of(done):
+    log = json.loads(Path(done.outputs["sarif-file"]).read_text())
+    return log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+
+
 def test_a_regression_is_anchored_where_the_policy_is(service, steps):
     worsen(service)
     done = steps.pull(inputs={"root": ROOT}, code=1)
     assert f"::error file={WHERE},line={LINE},title=FairGate%3A rule failed for race::" in done.log
+    anchor = result_of(done)
+    assert anchor["artifactLocation"] == {"uri": WHERE}
+    assert anchor["region"]["startLine"] == LINE
     assert service.read(WHERE).splitlines()[LINE - 1] == RULE
     (comment,) = steps.job.hub.ours(7)
     assert f"cd {ROOT}/ && fairgate run policies/small.yaml" in comment["body"]
@@ -80,3 +90,4 @@ def test_a_checkout_in_a_folder_of_the_workspace_is_its_own_root(service, steps)
     steps.gate.workspace = service.root.parent
     done = steps.pull(inputs={"root": f"{service.root.name}/{ROOT}"}, code=1)
     assert f"::error file={WHERE},line={LINE}," in done.log
+    assert result_of(done)["artifactLocation"] == {"uri": WHERE}

@@ -31,7 +31,7 @@ def test_a_regression_is_red_with_comment_annotation_and_outputs(finished):
     place = f"file=policies/small.yaml,line={POLICY.splitlines().index(RULE) + 1}"
     assert f"::error {place},title=FairGate%3A rule failed for race::" in job.out
     assert job.out.count("\n::error ") + job.out.startswith("::error ") == 1
-    for name in ("report-md", "report-html", "report-json", "junit-file"):
+    for name in ("report-md", "report-html", "report-json", "sarif-file", "junit-file"):
         assert Path(job.outputs[name]).read_text()
     assert "answers became worse for race" in job.summary
 

@@ -63,7 +63,7 @@ def own_rule(record, metric="asr/generation"):
 
 def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
     pinned = accepted_twice
-    assert gate(pinned, 15, "--format", "md,html,junit") == 1
+    assert gate(pinned, 15, "--format", "md,html,sarif,junit") == 1
     rule = own_rule(pinned.record())
     assert rule["failed"] == ["budget"]
     assert rule["change"]["worsening"] == pytest.approx(5 / 260, abs=1e-6)
@@ -84,7 +84,7 @@ def test_accepted_changes_within_the_margin_end_at_the_budget(accepted_twice):
     failure = junit.find(".//failure[@type='budget']")
     assert failure is not None
     assert "more than the budget 4.0 points" in failure.get("message", "")
-    assert "more than the budget" in (pinned.root / "out" / "junit.xml").read_text()
+    assert "more than the budget" in (pinned.root / "out" / "report.sarif").read_text()
 
 
 def test_a_change_that_breaks_both_names_both(pinned):

@@ -27,7 +27,8 @@ def run(once):
 def test_the_named_reports_are_written_and_older_ones_removed(run, workspace):
     """The default is what a person reads."""
     for formats, files in (
-        ("html,junit,json,md", {"report.md", "report.html", "junit.xml"}),
+        ("html,sarif,junit,json,md", {"report.md", "report.html", "report.sarif", "junit.xml"}),
+        ("sarif", {"report.sarif"}),
         ("junit", {"junit.xml"}),
         ("json", set()),
     ):
@@ -40,8 +41,14 @@ def test_the_named_reports_are_written_and_older_ones_removed(run, workspace):
             assert name in workspace.out.replace("\n", " ")
 
 
-def test_junit_has_a_failure_for_each_broken_rule(run, workspace):
-    assert run("--format", "junit") == 1
+def test_sarif_and_junit_of_the_plain_command_point_at_the_policy(run, workspace):
+    assert run("--format", "sarif,junit") == 1
+    log = json.loads((workspace.root / "out" / "report.sarif").read_text())
+    found = next(r for r in log["runs"][0]["results"] if "locations" in r and r["level"] == "error")
+    place = found["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "policy.yaml"
+    lines = (workspace.root / "policy.yaml").read_text().splitlines()
+    assert "asr/generation" in lines[place["region"]["startLine"] - 1]
     root = ET.parse(workspace.root / "out" / "junit.xml").getroot()  # noqa: S314 (made by us)
     assert root.get("failures") == "1"
 

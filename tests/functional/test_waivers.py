@@ -53,7 +53,7 @@ def biased_run(workspace):
         more = waived(*entries) if entries else ""
         workspace.policy(gates + more)
         workspace.answers(answer)
-        everything = ("--format", "md,html,junit")
+        everything = ("--format", "md,html,junit,sarif")
         return workspace.run(
             "run", "policy.yaml", "--out", "out", "--today", day, *everything, *options
         )
@@ -95,6 +95,15 @@ def test_every_format_says_it(biased_run):
     junit = ET.fromstring(file(biased_run, "junit.xml"))  # noqa: S314 (our own)
     assert junit.findall(".//failure") == []
     assert any(sentence in one.get("message") for one in junit.findall(".//skipped"))
+    (found,) = [
+        one
+        for one in json.loads(file(biased_run, "report.sarif"))["runs"][0]["results"]
+        if "suppressions" in one
+    ]
+    assert found["level"] == "warning"
+    assert found["suppressions"] == [
+        {"kind": "external", "status": "accepted", "justification": sentence}
+    ]
 
 
 def test_the_last_day_counts_and_the_next_names_whose_waiver_ended(biased_run):

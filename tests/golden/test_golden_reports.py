@@ -8,7 +8,7 @@ from canonical_bias import bias_baseline
 from canonical_results import CANONICAL, baseline
 from canonical_rules import view_of
 
-from fairgate.features.exports import render_junit
+from fairgate.features.exports import render_junit, render_sarif
 from fairgate.reports.console import render_console
 from fairgate.reports.formats import render_run_record, rows_jsonl
 from fairgate.reports.html import render_html
@@ -18,6 +18,15 @@ OPTIONS = {
     "run_path": "runs/rag-sentiment",
     "files": {"report": "runs/rag-sentiment/report.md", "record": "runs/rag-sentiment/run.json"},
 }
+POLICY = """\
+version: 1
+name: rag-sentiment
+gates:
+  - {parity: answers, max: 0.15}
+  - {parity: unreadable, advisory: true}
+  - {parity: documents}
+  - {metric: direction/net, max: 0.02}
+"""
 BASELINES = {"pass": baseline, "regression": baseline, "social-bias": bias_baseline}
 
 
@@ -46,6 +55,7 @@ WRITTEN = {
     "console.txt": lambda name: render_console(_view(name)),
     "run.json": lambda name: render_run_record(_run(name).result),
     "report.html": _page,
+    "report.sarif": lambda name: render_sarif(_view(name), dict(enumerate((4, 5, 6, 7))), POLICY),
     "junit.xml": lambda name: render_junit(_view(name)),
     "rows.jsonl": lambda name: "".join(rows_jsonl(_run(name).result)),
 }

@@ -17,7 +17,7 @@ from hostile_texts import HOSTILE, HUGE
 from markdown_it import MarkdownIt
 from poisoning import Elements, check_lines, poisoned
 
-from fairgate.features.exports import render_junit
+from fairgate.features.exports import render_junit, render_sarif
 from fairgate.github.comments import read_foreign_record, render_foreign_record
 from fairgate.github.report import Edits, Notes, render_notes
 from fairgate.reports.console import render_console
@@ -135,6 +135,7 @@ def test_payload_never_acts(payload):
     _check_record(_run(payload))
     _check_page("page", payload)
     _check_xml(payload)
+    _check_sarif(_view(payload))
 
 
 def _check_text(file, payload, links=()):
@@ -197,6 +198,15 @@ def _check_xml(payload):
     text = WRITTEN["junit"](payload)
     check_lines(text)
     assert _xml_tags(text) == _harmless("junit", _xml_tags)
+
+
+def _check_sarif(view):
+    text = render_sarif(view, {}, "name: x")
+    assert text.isascii()
+    for result in json.loads(text)["runs"][0]["results"]:
+        message = result["message"]["text"]
+        check_lines(message)
+        assert not re.search(r"(?<!\\)(?:\\\\)*\[|@\w|://|\{\d", message, re.ASCII), message
 
 
 @pytest.mark.walk(6)

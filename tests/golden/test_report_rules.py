@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from dataclasses import replace
 from functools import cache
@@ -13,7 +14,7 @@ from canonical_rules import having, said, view_of
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, Overlap
-from fairgate.features.exports import render_junit
+from fairgate.features.exports import render_junit, render_sarif
 from fairgate.reports import figures
 from fairgate.reports.console import render_console
 from fairgate.reports.html import render_html
@@ -106,6 +107,8 @@ def test_explain_is_offered_only_where_it_exists():
 def test_an_advisory_rule_never_fails_a_build_anywhere():
     rules = [replace(rule, advisory=True) for rule in regression().result.rules]
     view = _changed(rules=rules)
+    levels = {r["level"] for r in json.loads(render_sarif(view, {}, ""))["runs"][0]["results"]}
+    assert levels == {"warning"}
     assert "<failure" not in render_junit(view)
     assert render_junit(view).count("<skipped") == 2
 
