@@ -125,8 +125,8 @@ def many_pairs(monkeypatch, **changes):
     flips = {(n, term) for n in range(len(texts)) for _, term in canonical_results.TERMS}
     assessed = canonical_results.judged_pairs(plan, flips)
     executions = {
-        key: done._replace(response=f"{done.key}: {done.response}")
-        for key, done in canonical_results.executions(plan, assessed).items()
+        (suite, key): done._replace(response=f"{key}: {done.response}")
+        for (suite, key), done in canonical_results.executions(plan, assessed).items()
     }
     run = having(started(regression(), plan=plan), assessed=assessed, **changes)
     return replace(run, executions=executions)
