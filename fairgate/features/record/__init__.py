@@ -331,7 +331,6 @@ class TestedRun(Part):
     """One finished run of one policy."""
 
     policy: str
-    asks: str = Field(description="The policy's description, in its own words.")
     is_table: bool = Field(description="Whether answers were read from a table.")
     policy_path: str
     policy_sha256: str
@@ -479,10 +478,9 @@ def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
     tested = _who(run)
     known = {name: load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)}
     categories = [name for name, group in known.items() if not group.control and name not in tested]
-    evidence, data = run.evidence, history.data
+    evidence = run.evidence
     tested_run = TestedRun(
         policy=_short(run.policy),
-        asks=_short(str(data.get("description", ""))),
         is_table=run.is_table,
         policy_path=_short(run.provenance.policy_path),
         policy_sha256=run.provenance.policy_sha256,
