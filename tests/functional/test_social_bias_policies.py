@@ -30,7 +30,6 @@ KIND = "suites[0].kind: found {}, expected `metamorphic` or `bbq`".format
     ("{id: b, kind: bbq, items: x}", "the setting `full` retrieves, but there are no `collections`"),
     ("{id: b, kind: bbq, items: x, settings: [none, both]}", "expected `none`, `full`, `stereo` or `anti`"),
     ("{id: b, kind: bbq, items: x, settings: [none, none]}", "lists 'none' twice"),
-    ("{id: b, kind: bbq, items: {path: x, format: xml}, settings: [none]}", "expected `bbq`, `kobbq`"),
     ("{id: b, task: sentiment}", "`sources` is missing"),
     *((f"{{id: b, kind: bbq, items: x, settings: [none], {more}}}", message) for more, message in (
         ("task: sentiment", UNKNOWN("task")),
