@@ -106,7 +106,7 @@ class _LazyGroup(click.Group):
         entry = every_command().get(cmd_name)
         if entry is None:
             return None
-        command: click.Command = at(entry.place)
+        command: click.Command = at(entry.location)
         for feature in FEATURES:
             if cmd_name in feature.extends:
                 command = at(feature.extends[cmd_name])(command)

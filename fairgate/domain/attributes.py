@@ -109,8 +109,8 @@ class Dimension:
         """Return the values that may stand in for a value, in the order of the values."""
         return tuple(other for other in self.values if other.id != value.id)
 
-    def known(self, name: str) -> str:
-        """Return a hint for the unknown value `name`: the nearest ones, or what there is."""
+    def hint_for(self, name: str) -> str:
+        """Return a hint for the unknown value `name`: the nearest values, or all of them."""
         return f"{quoted(name)}; {suggestion(name, [value.id for value in self.values])}"
 
 

@@ -117,8 +117,8 @@ class Task:
         return self.order or (both if len(both) == _TWO else ())
 
     @property
-    def places(self) -> dict[str, int]:
-        """Return the place of each canonical label in the order, the worst at 0."""
+    def ranks(self) -> dict[str, int]:
+        """Return the rank of each canonical label in the order, the worst at 0."""
         return {self.canonical(label): rank for rank, label in enumerate(self.order)}
 
 
@@ -153,7 +153,7 @@ class Pair:
         return " ".join((self.attribute or self.source_attribute).lower().split())
 
     @property
-    def place(self) -> str:
+    def variant(self) -> str:
         """Return category and term, as the follow-up's key has them: `gender/man`."""
         return f"{self.dimension}/{self.term}"
 
@@ -319,8 +319,8 @@ def repeat_key(key: str, number: int) -> str:
 
 def reference_key(key: str) -> str:
     """Key of the case that asks the policy's reference what another case asks the system."""
-    first, sign, rest = key.partition(_REPEAT)
-    return f"{first}{_REFERENCE}{sign}{rest}"
+    first, sign, number = key.partition(_REPEAT)
+    return f"{first}{_REFERENCE}{sign}{number}"
 
 
 def is_reference_key(key: str) -> bool:
@@ -330,8 +330,8 @@ def is_reference_key(key: str) -> bool:
 
 def system_key(key: str) -> str:
     """Key under which the system is asked what another key asks the policy's reference."""
-    first, sign, rest = key.partition(_REPEAT)
-    return f"{first.removesuffix(_REFERENCE)}{sign}{rest}"
+    first, sign, number = key.partition(_REPEAT)
+    return f"{first.removesuffix(_REFERENCE)}{sign}{number}"
 
 
 def of_system(case: Case) -> Case:
@@ -384,7 +384,7 @@ def marked_documents(cases: Iterable[Case]) -> dict[str, CorpusDocument]:
 
 
 def document_fault(source: str, document: CorpusDocument, text: str | None) -> str:
-    """Say how the document that a source names is another one than the corpus' `text` of that id.
+    """Say how the document that a source names differs from the corpus' `text` of that id.
 
     Empty where it is that; None: the corpus has none.
     """
@@ -395,16 +395,17 @@ def document_fault(source: str, document: CorpusDocument, text: str | None) -> s
         return ""
     pairs = enumerate(zip(document.text, text, strict=False))
     least = min(len(text), len(document.text))
-    first = next((place for place, (here, there) in pairs if here != there), least)
+    first = next((index for index, (own, other) in pairs if own != other), least)
     if unicodedata.normalize("NFC", document.text) == unicodedata.normalize("NFC", text):
         return (
             f"{named} with the corpus' text in another form of Unicode (NFC and NFD look alike), "
             f"from character {first} on; copy the corpus' text, and put braces around whom it names"
         )
-    here, there = (quoted(each[first : first + 40]) for each in (document.text, text))
+    named_text, corpus_text = (quoted(each[first : first + 40]) for each in (document.text, text))
     return (
-        f"{named} with another text than the corpus: from character {first} on it says {here}, the "
-        f"corpus {there}; copy the corpus' text, and put braces around whom it names"
+        f"{named} with another text than the corpus: from character {first} on it says "
+        f"{named_text}, the corpus {corpus_text}; copy the corpus' text, and put braces around "
+        "whom it names"
     )
 
 
@@ -415,8 +416,8 @@ def source_of(key: str) -> str:
 
 def split_variant(key: str) -> tuple[str, str]:
     """Split a key into the part that all variants of a unit share and its suffix (`#…`, `@…`)."""
-    places = [index for index in (key.find("#"), key.find("@")) if index > 0]
-    cut = min(places, default=len(key))
+    sign_positions = [index for index in (key.find("#"), key.find("@")) if index > 0]
+    cut = min(sign_positions, default=len(key))
     return key[:cut], key[cut:]
 
 

@@ -32,7 +32,7 @@ Entry = TypeVar("Entry", bound=Identified)
 class Catalogue(Generic[Entry]):
     """Entries in the order in which they are documented, then those of plugins. Ids are unique.
 
-    An entry may be given by its place alone: its file is then read when it is first asked for.
+    An entry may be given by its location alone: its file is read when it is first asked for.
     Entry points of installed distributions are looked for when the catalogue is first read.
     """
 
@@ -43,18 +43,19 @@ class Catalogue(Generic[Entry]):
         *,
         see: str = "",
         package: str = "",
-        places: Mapping[str, str] = MappingProxyType({}),
+        locations: Mapping[str, str] = MappingProxyType({}),
         plugins: str = "",
     ) -> None:
         """Take the entries; `noun` and `see` (a command) are for messages about unknown ids.
 
-        `places` has `file:Class`, or `file:TABLE` with entries by id, for the ids of entries whose
-        files, in `package`, are read later. `plugins` is the group of entry points that add some.
+        `locations` has `file:Class`, or `file:TABLE` with entries by id, for the ids of entries
+        whose files, in `package`, are read later. `plugins` is the group of entry points
+        that add some.
         """
         self._noun = noun
         self._see = see
         self._package = package
-        self._own: dict[str, Entry | str | Plugin] = dict(places)
+        self._own: dict[str, Entry | str | Plugin] = dict(locations)
         self._plugins = plugins
         self._brought: dict[str, str] = {}
         for entry in entries:
@@ -79,7 +80,7 @@ class Catalogue(Generic[Entry]):
                 self._brought[plugin.id] = plugin.distribution
         return self._own
 
-    def _at(self, name: str) -> Entry:
+    def _entry(self, name: str) -> Entry:
         entry = self._by_id[name]
         if isinstance(entry, Plugin):
             entry = self._own[name] = cast("Entry", entry.load())
@@ -94,7 +95,7 @@ class Catalogue(Generic[Entry]):
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield the entries."""
-        return iter([self._at(name) for name in self._by_id])
+        return iter([self._entry(name) for name in self._by_id])
 
     def __len__(self) -> int:
         """Return how many entries there are."""
@@ -115,7 +116,7 @@ class Catalogue(Generic[Entry]):
 
     def get(self, name: str) -> Entry | None:
         """Return the entry with that id; None where there is none."""
-        return self._at(name) if name in self._by_id else None
+        return self._entry(name) if name in self._by_id else None
 
     def __getitem__(self, name: str) -> Entry:
         """Return the entry with that id. Raises UsageError with the nearest ids."""
@@ -124,7 +125,7 @@ class Catalogue(Generic[Entry]):
             raise UsageError(
                 f"no {self._noun} is called {quoted(name)}; {suggestion(name, self.ids)}{see}"
             )
-        return self._at(name)
+        return self._entry(name)
 
     @contextmanager
     def added(self, entry: Entry) -> Iterator[None]:
@@ -150,7 +151,7 @@ GROUPS = DAILY, WHY, DATA, CI, MORE = (
 class Command:
     """A command of `fairgate`."""
 
-    place: str
+    location: str
     summary: str
     """What `fairgate --help` says of it."""
     answers: bool = False
@@ -163,32 +164,32 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feature:
-    """What a file or folder of `fairgate/features` brings; a place is `module:attribute`."""
+    """What a file or folder of `fairgate/features` brings; a location is `module:attribute`."""
 
     id: str
     """Name of the file or folder."""
     commands: Mapping[str, Command] = field(default_factory=dict)
     first: str = ""
-    """Place of a function that is called with the command line before plugins are looked for."""
+    """Location of a function that takes the command line before plugins are looked for."""
     before: str = ""
     """Command of the core that its own stand before in `--help`; empty: behind those of a group."""
     extends: Mapping[str, str] = field(default_factory=dict)
-    """By command of `fairgate`, the place of a function that returns it with more options or
+    """By command of `fairgate`, the location of a function that returns it with more options or
     subcommands. The last feature of the list sees a call first."""
     formats: Mapping[str, str] = field(default_factory=dict)
-    """By what `--format` names, the place of a `reports.formats.Format`."""
+    """By what `--format` names, the location of a `reports.formats.Format`."""
     sections: Mapping[str, str] = field(default_factory=dict)
-    """By id, the place of a function from `reports.material.Material` to its sections; they follow
-    the core's."""
+    """By id, the location of a function from `reports.material.Material` to its sections; they
+    follow the core's."""
     policy_keys: Mapping[str, str] = field(default_factory=dict)
-    """By key of a policy, the place of its type and `pydantic.Field`, which has a default; sections
-    find the value in `material.options.of_features`."""
+    """By key of a policy, the location of its type and `pydantic.Field`, which has a default;
+    sections find the value in `material.options.of_features`."""
     steps: Mapping[str, str] = field(default_factory=dict)
-    """By input of the action, the place of what does it: see `step` in `github/gate_step.py`."""
+    """By input of the action, the location of what does it: see `step` in `github/gate_step.py`."""
 
 
 FEATURES: Catalogue[Feature] = Catalogue("feature", plugins="fairgate.features")
-"""What the command line has found in `features/catalogue.py`; code below it knows no feature."""
+"""Features of `features/catalogue.py`, added by the command line: code below it knows none."""
 
 
 def at(location: str) -> Any:

@@ -75,10 +75,10 @@ class ModelError(FairGateError):
 class OutOfMemoryError(ModelError):
     """A model had no room for its rows; fewer at once may fit."""
 
-    def __init__(self, what: str, next_step: str) -> None:
+    def __init__(self, failure: str, next_step: str) -> None:
         """Take what failed, and what to do where nothing is tried again."""
-        super().__init__(f"{what}. {next_step}")
-        self.what = what
+        super().__init__(f"{failure}. {next_step}")
+        self.failure = failure
 
 
 class ApplicationError(FairGateError):
@@ -123,12 +123,12 @@ class RetrievalError(FairGateError):
 
 
 class PartlyRetrievedError(FairGateError):
-    """A retriever failed in the middle; what it found before that is not lost."""
+    """A retriever failed in the middle; its rankings before that are not lost."""
 
-    def __init__(self, error: FairGateError, found: Mapping[int, Any]) -> None:
-        """Keep the failure, and by position of the query the documents that were found."""
+    def __init__(self, error: FairGateError, rankings: Mapping[int, Any]) -> None:
+        """Keep the failure, and by position of the query its ranking of documents."""
         self.error = error
-        self.found = found
+        self.rankings = rankings
         super().__init__(str(error))
 
 
@@ -137,7 +137,7 @@ class StoreError(FairGateError):
 
     @classmethod
     def of_os_error(cls, error: OSError, *, path: object, option: str) -> StoreError:
-        """Return why `path` cannot be written and which `option` names another place."""
+        """Return why `path` cannot be written and which `option` names another folder or file."""
         if error.errno == errno.EFBIG:
             return cls(
                 f"{path}: cannot be written, the file would be larger than this process may write "

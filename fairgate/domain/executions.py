@@ -41,15 +41,15 @@ class SharedDocuments:
         self._documents: dict[Document, Document] = {}
         self._lists: dict[tuple[Document, ...], tuple[Document, ...]] = {}
 
-    def held(self, documents: Iterable[Document]) -> tuple[Document, ...]:
+    def list_of(self, documents: Iterable[Document]) -> tuple[Document, ...]:
         """Return an equal list; it and its documents are those of an earlier call if possible."""
         shared = tuple(
-            kept(self._documents, document, document, MOST_SHARED) for document in documents
+            shared_entry(self._documents, document, document, MOST_SHARED) for document in documents
         )
-        return kept(self._lists, shared, shared, MOST_SHARED)
+        return shared_entry(self._lists, shared, shared, MOST_SHARED)
 
 
-def kept(stored: dict[KeyType, Thing], name: KeyType, thing: Thing, most: int) -> Thing:
+def shared_entry(stored: dict[KeyType, Thing], name: KeyType, thing: Thing, most: int) -> Thing:
     """Return the entry of that name; a new one is stored while there are fewer than `most`."""
     return stored.setdefault(name, thing) if len(stored) < most else stored.get(name, thing)
 
@@ -177,8 +177,8 @@ def served_from(value: object) -> Served | None:
     numbers = ("prompt_tokens", "characters")
     fields = value if isinstance(value, Mapping) else {"": None}
     if any(
-        name not in (*texts, *numbers) or not isinstance(found, str if name in texts else int)
-        for name, found in fields.items()
+        name not in (*texts, *numbers) or not isinstance(statement, str if name in texts else int)
+        for name, statement in fields.items()
     ):
         raise ValueError(f"served is {shown(value)}; expected {', '.join((*texts, *numbers))}")
     return Served(**fields)

@@ -338,17 +338,17 @@ class Measurements:
 
     def __init__(self, measurements: Iterable[Measurement] = ()) -> None:
         """Index the measurements once; O(n)."""
-        self._found = {slice_of(m.metric, m.suite, m.where): m for m in measurements}
+        self._by_slice = {slice_of(m.metric, m.suite, m.where): m for m in measurements}
 
     def __iter__(self) -> Iterator[Measurement]:
         """Yield the measurements in their order."""
-        return iter(self._found.values())
+        return iter(self._by_slice.values())
 
     def get(
         self, metric: str, suite: str, where: Mapping[str, str] | None = None
     ) -> Measurement | None:
         """Return the measurement of exactly this slice; None where there is none."""
-        return self._found.get(slice_of(metric, suite, where or {}))
+        return self._by_slice.get(slice_of(metric, suite, where or {}))
 
     def value(
         self, metric: str, suite: str, where: Mapping[str, str] | None = None

@@ -1,6 +1,6 @@
 """Plugins: catalogue entries that other installed distributions bring, as entry points.
 
-A distribution names them in its metadata, by group, id and place:
+A distribution names them in its metadata, by group, id and location:
 
     [project.entry-points."fairgate.metrics"]
     "toy/share" = "fairgate_toy.metrics:SHARE"
@@ -76,17 +76,17 @@ def _installed() -> tuple[Plugin, ...]:
     return tuple(sorted(installed, key=lambda plugin: (plugin.distribution, plugin.id)))
 
 
-_told = SimpleNamespace(hidden=False)
+_setting = SimpleNamespace(hidden=False)
 
 
 def hide(*, hidden: bool) -> None:
     """Let no plugin be found from here on, or every one again."""
-    _told.hidden = hidden
+    _setting.hidden = hidden
 
 
 def plugins(group: str) -> Sequence[Plugin]:
     """List the entry points of a group, by distribution and id: the same for every run."""
-    if _told.hidden:
+    if _setting.hidden:
         return []
     return [plugin for plugin in _installed() if plugin.point.group == group]
 
@@ -98,8 +98,8 @@ def module_files() -> Iterator[tuple[str, str]]:
             spec = find_spec(name)
         except (ImportError, ValueError):
             continue
-        places = [*(spec.submodule_search_locations or ()), spec.origin] if spec else []
-        yield from ((name, place) for place in places if place)
+        files = [*(spec.submodule_search_locations or ()), spec.origin] if spec else []
+        yield from ((name, file) for file in files if file)
 
 
 def distributions() -> dict[str, str]:

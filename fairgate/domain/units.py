@@ -156,20 +156,20 @@ class CaseKeys(Mapping[str, str]):
     A plan of a million pairs has a million of them, and their roles are the same few.
     """
 
-    __slots__ = ("_keys", "_places")
+    __slots__ = ("_keys", "_positions")
 
-    def __init__(self, places: Mapping[str, int], keys: tuple[str, ...]) -> None:
-        """Take the keys, and the place of each role among them, which units share."""
-        self._places = places
+    def __init__(self, positions: Mapping[str, int], keys: tuple[str, ...]) -> None:
+        """Take the keys, and the position of each role among them, which units share."""
+        self._positions = positions
         self._keys = keys
 
     def __getitem__(self, role: str) -> str:
         """Return the key of a role's case. Raises KeyError."""
-        return self._keys[self._places[role]]
+        return self._keys[self._positions[role]]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the roles."""
-        return iter(self._places)
+        return iter(self._positions)
 
     def __len__(self) -> int:
         """Return how many cases are asked."""
@@ -193,7 +193,7 @@ class Unit(NamedTuple):
     """Short hash of everything that was asked: units of equal key and content are compared."""
     suite: str
     cluster: str
-    """The independent unit that this one belongs to: its source, or for BBQ its template."""
+    """The independent unit that it belongs to: its source, or for BBQ its template."""
     follows: str | None = ""
     """What a right answer depends on; empty: the cluster. None: nothing, so that equal answers to
     all units are no sign of a system that does not read them."""

@@ -107,8 +107,8 @@ def within_sentence(name: str) -> str:
     Names of people and groups stay as they are (`An Nguyen`, `Muslims`): a word in lower case must
     follow an article, and other first words become small only if they are known to be no names.
     """
-    first, _, rest = name.partition(" ")
-    is_phrase = first in ("A", "An", "The") and any(word.islower() for word in rest.split())
+    first, _, following = name.partition(" ")
+    is_phrase = first in ("A", "An", "The") and any(word.islower() for word in following.split())
     is_word = bool(_NO_NAMES.fullmatch(first)) and first[1:].islower()
     return f"{name[:1].lower()}{name[1:]}" if is_phrase or is_word else name
 

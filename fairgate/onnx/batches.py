@@ -115,7 +115,7 @@ class BatchSize:
                     done.add(position)
                     yield position, result
             except OutOfMemoryError as error:
-                reason = error.what
+                reason = error.failure
             except MemoryError as error:
                 reason = f"MemoryError {error}".strip()
             # Behind the handlers, so that nothing of what failed is held any longer.

@@ -63,7 +63,7 @@ def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
     Of data that is not valid it may say less: that is for the whole model to explain.
     """
     mapping = data if isinstance(data, dict) else {}
-    meant = systems_meant(mapping.get("system"), parts.systems)
+    named_systems = systems_meant(mapping.get("system"), parts.systems)
     references = systems_meant(mapping.get("reference"), parts.systems)
     suites = mapping.get("suites")
     rows = suites if isinstance(suites, list) else []
@@ -71,11 +71,11 @@ def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
     kinds_named = [row.get("kind", default) if isinstance(row, dict) else None for row in rows]
     is_known = all(isinstance(kind, str) and kind in SUITE_KINDS for kind in kinds_named)
     has_reference = mapping.get("reference") not in (None, BASE)
-    if len(meant) != 1 or len(references) != has_reference or not is_known:
+    if len(named_systems) != 1 or len(references) != has_reference or not is_known:
         return policy_model(parts)
     judge = None if mapping.get("judge") is None else parts.judge()
     kinds = [name for name in SUITE_KINDS.ids if name in (default, *kinds_named)]
-    systems = [part.model() for part in parts.systems if part in (*meant, *references)]
+    systems = [part.model() for part in parts.systems if part in (*named_systems, *references)]
     return _assembled(tuple(systems), judge, _suites(kinds), _of_features())
 
 
@@ -102,14 +102,14 @@ def _assembled(
         return _tag((systems_meant(value, systems) or systems)[0])
 
     def one_kind(value: object) -> object:
-        meant = systems_meant(value, systems)
-        if len(meant) == 1 or not isinstance(value, dict):
+        named_systems = systems_meant(value, systems)
+        if len(named_systems) == 1 or not isinstance(value, dict):
             return value
-        if meant:
-            sides = [listed([key for key in model.keys if key in value]) for model in meant]
+        if named_systems:
+            sides = [listed([key for key in model.keys if key in value]) for model in named_systems]
             raise ValueError(
-                f"has keys of {len(meant)} kinds of systems, {' and of another '.join(sides)}; "
-                "keep one kind"
+                f"has keys of {len(named_systems)} kinds of systems, "
+                f"{' and of another '.join(sides)}; keep one kind"
             )
         all_keys = [key for model in systems for key in model.keys]
         close = ((str(key), nearest(str(key), all_keys)) for key in value)

@@ -35,7 +35,7 @@ _INSTEAD = "to print the value without judging it set `report: true` instead"
 
 
 def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[YamlFault]:
-    """Yield every place that contradicts another place of the same policy, with the sentence."""
+    """Yield the path of every value that contradicts another one, with the sentence."""
     if not isinstance(data, dict):
         return
     suites = _mappings(data.get("suites"))
@@ -55,9 +55,9 @@ def contradictions(data: object, systems: Sequence[SystemPart]) -> Iterator[Yaml
     gates = _mappings(data.get("gates"))
     names = [suite["id"] for _, suite in suites if isinstance(suite.get("id"), str)]
     for position, gate in gates:
-        of = gate.get("suite")
-        if isinstance(of, str) and names and of not in names:
-            sentence = f"no suite has the id {quoted(of)}; {suggestion(of, names)}"
+        suite_id = gate.get("suite")
+        if isinstance(suite_id, str) and names and suite_id not in names:
+            sentence = f"no suite has the id {quoted(suite_id)}; {suggestion(suite_id, names)}"
             yield ("gates", position, "suite"), sentence
         yield from idle_rule(("gates", position), gate)
         earlier = [number for number, other in gates if number < position and other == gate]
@@ -120,7 +120,7 @@ def label_problems(task: dict[str, Any]) -> Iterator[YamlFault]:
             yield ("labels", position), sentence
         before.add(label)
     yield from _groups(task, lower)
-    yield from _places(task, lower)
+    yield from _order_faults(task, lower)
     yield from _denials(task, lower)
     marker = task.get("marker")
     if isinstance(marker, str) and marker.strip() and not folded(marker):
@@ -142,38 +142,39 @@ def _groups(task: dict[str, Any], labels: list[str]) -> Iterator[YamlFault]:
                 yield path, f"{quoted(member)} is already in group {first}; merge the groups"
 
 
-def _places(task: dict[str, Any], labels: list[str]) -> Iterator[YamlFault]:
-    """Yield what is wrong with the order: of each group of equals one label has a place."""
+def _order_faults(task: dict[str, Any], labels: list[str]) -> Iterator[YamlFault]:
+    """Yield faults of the order: of each group of equals one label has a rank."""
     order, groups = task.get("order"), task.get("equivalent")
     group_of = {
         str(name).strip().lower(): number
         for number, group in enumerate(groups if isinstance(groups, list) else [])
         for name in (group if isinstance(group, list) else [])
     }
-    there: dict[object, str] = {}
+    labels_by_group: dict[object, str] = {}
     for position, label in enumerate(order if isinstance(order, list) else []):
         name, path = str(label).strip().lower(), ("order", position)
         group = group_of.get(name, name)
         if name not in labels:
             yield path, f"{quoted(name)} is not among `labels`; {suggestion(name, labels)}"
-        elif group in there:
-            yield path, f"{quoted(name)} has the place of {quoted(there[group])}; name one of them"
-        there.setdefault(group, name)
-    lacking = [quoted(name) for name in labels if group_of.get(name, name) not in there]
-    if there and lacking:
+        elif group in labels_by_group:
+            twin = quoted(labels_by_group[group])
+            yield path, f"{quoted(name)} has the place of {twin}; name one of them"
+        labels_by_group.setdefault(group, name)
+    lacking = [quoted(name) for name in labels if group_of.get(name, name) not in labels_by_group]
+    if labels_by_group and lacking:
         sentence = "name every label, or one of each group of equals"
         yield ("order",), f"has no place for {', '.join(lacking)}; {sentence}"
 
 
 def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[YamlFault]:
     negated = task.get("negated")
-    for label, meant in (negated if isinstance(negated, dict) else {}).items():
-        for name in (label, meant):
+    for label, opposite in (negated if isinstance(negated, dict) else {}).items():
+        for name in (label, opposite):
             if isinstance(name, str) and name.strip().lower() not in labels:
                 hint = suggestion(name.strip().lower(), labels)
                 yield ("negated", label), f"{quoted(name)} is not among `labels`; {hint}"
-        if isinstance(meant, str) and str(label).strip().lower() == meant.strip().lower():
-            yield ("negated", label), f"{quoted(meant)} cannot be its own opposite"
+        if isinstance(opposite, str) and str(label).strip().lower() == opposite.strip().lower():
+            yield ("negated", label), f"{quoted(opposite)} cannot be its own opposite"
 
 
 def idle_rule(where: YamlPath, gate: dict[str, Any]) -> Iterator[YamlFault]:

@@ -210,12 +210,12 @@ class WordingEntry(Strict):
         if words.noun and not words.noun_plural:
             yield "noun", f"no rule knows the plural of {quoted(words.noun)}; write it as `plural`"
             return
-        for form, what, field in (
+        for form, action, field in (
             (words.clause_plural, "says {} of several persons", "clause_plural"),
             (words.gerund, "makes a gerund of {}", "gerund"),
         ):
             if words.clause and not form:
-                done = what.format(quoted(words.clause))
+                done = action.format(quoted(words.clause))
                 yield "clause", f"no rule {done}; write it as `{field}`"
 
 
@@ -272,7 +272,7 @@ class AttributeFile(Strict):
 
 
 def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[YamlFault]:
-    """Yield the place and sentence of every error across fields."""
+    """Yield the path and sentence of every error across fields."""
     ids = [entry.value for entry in entries]
     for n, entry in enumerate(entries):
         where: YamlPath = ("values", n)
@@ -432,10 +432,10 @@ class SetFile(Strict):
 
 
 def _set_faults(content: SetFile | None) -> Iterator[YamlFault]:
-    places: dict[str, int] = {}
+    term_indices: dict[str, int] = {}
     for n, entry in enumerate(content.terms if content is not None else []):
         term = entry.term
-        if (first := places.setdefault(term, n)) < n:
+        if (first := term_indices.setdefault(term, n)) < n:
             sentence = f"terms[{n}].term: {quoted(term)} is already `terms[{first}]`"
             yield ("terms", n, "term"), sentence
     yield from _phrase_faults(content) if content is not None else ()
@@ -455,9 +455,9 @@ def _phrase_faults(content: SetFile) -> Iterator[YamlFault]:
             sentence = f"terms[{n}].phrases: each control prompt is one phrase; give it a term"
             yield ("terms", n, "phrases"), sentence
         cores: dict[frozenset[str], str] = {}
-        for place, phrase in enumerate(entry.phrases):
-            subject = f"terms[{n}].phrases[{place}]: {quoted(phrase)}"
-            path: YamlPath = ("terms", n, "phrases", place)
+        for index, phrase in enumerate(entry.phrases):
+            subject = f"terms[{n}].phrases[{index}]: {quoted(phrase)}"
+            path: YamlPath = ("terms", n, "phrases", index)
             core = frozenset(words_of(phrase)) - _OF_ANYBODY
             other = owners.setdefault(" ".join(words_of(phrase)), entry.term)
             twin = cores.setdefault(core, phrase)
@@ -466,9 +466,9 @@ def _phrase_faults(content: SetFile) -> Iterator[YamlFault]:
                 yield path, f"{subject} says {quoted(other)}, too; a phrase says one term"
             elif whose is not None and not holds(entry.term, whose):
                 yield path, f"{subject} says {quoted(whose)}, another term of the set; reword it"
-            elif place and twin != phrase:
+            elif index and twin != phrase:
                 yield path, f"{subject} has the words of {quoted(twin)}; say it in other words"
-            elif place and entry.phrases.index(phrase) < place:
+            elif index and entry.phrases.index(phrase) < index:
                 yield path, f"{subject} stands there twice; remove one"
 
 
@@ -574,16 +574,16 @@ def collect_perturbation_sets(
 
     Demographic sets come in the order of the policy, with at most `phrases` of each term, then the
     control set, if there is one, with as many of its terms as it says (`drawn`). What is wrong are
-    names that do not fit, with their place in the suite (`("perturbations", 1)`), and defects
+    names that do not fit, with their path in the suite (`("perturbations", 1)`), and defects
     inside the files that were named.
     """
     sets: list[PerturbationSet] = []
     misfits: list[YamlFault] = []
     problems: list[Problem] = []
-    places: list[YamlFault] = [(("perturbations", n), name) for n, name in enumerate(names)]
+    named_sets: list[YamlFault] = [(("perturbations", n), name) for n, name in enumerate(names)]
     if control != NO_CONTROL:
-        places.append((("control",), control))
-    for path, name in places:
+        named_sets.append((("control",), control))
+    for path, name in named_sets:
         try:
             group = load_perturbation_set(name, folder=folder, confined=confined)
         except DataError as error:
@@ -634,18 +634,18 @@ def _in_other_languages(control: PerturbationSet, sets: Iterable[PerturbationSet
     def language(group: PerturbationSet) -> str:
         return language_of_phrases([phrase for term in group.terms for phrase in term.phrases])
 
-    neutral = language(control)
+    control_language = language(control)
     for group in sets:
-        if (own := language(group)) and neutral and own != neutral:
+        if (own := language(group)) and control_language and own != control_language:
             yield group.id
 
 
 def _named_by(control: PerturbationSet, sets: Iterable[PerturbationSet]) -> Iterator[str]:
     """Yield which phrases of a control set name somebody, or cannot be compared."""
-    known = _Known.of(sets)
+    known_words = _KnownWords.of(sets)
     for term in control.terms:
         phrase = term.noun_phrase
-        if why := known.named(phrase) or why_unclear(phrase):
+        if why := known_words.named(phrase) or why_unclear(phrase):
             yield f"{quoted(phrase)} {why}"
 
 
@@ -659,13 +659,15 @@ def refuse_named_controls(sources: Iterable[Source]) -> None:
     controls = [(source, pair) for source, pair in pairs if pair.is_control]
     if not controls:
         return
-    known = _Known.of((), (pair.attribute for _, pair in pairs if not pair.is_control))
+    known_words = _KnownWords.of((), (pair.attribute for _, pair in pairs if not pair.is_control))
     faults = []
     for source, pair in controls:
-        there = {*words_of(source.text)}
-        new = " ".join(word for word in pair.follow_up.split() if not {*words_of(word)} <= there)
-        if why := known.named(pair.follow_up, source.text) or odd_letters(new):
-            faults.append(f"{quoted(pair.place)} of {quoted(source.id)} {why}")
+        source_words = {*words_of(source.text)}
+        new = " ".join(
+            word for word in pair.follow_up.split() if not {*words_of(word)} <= source_words
+        )
+        if why := known_words.named(pair.follow_up, source.text) or odd_letters(new):
+            faults.append(f"{quoted(pair.variant)} of {quoted(source.id)} {why}")
     if faults:
         more = f", and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise DataError(
@@ -682,25 +684,25 @@ def named_controls(names: Iterable[str], categories: Iterable[str]) -> list[str]
     of an attribute, or of one of the table's own `categories`.
     """
     attributes = {whose.partition("/")[0] for whose in _identities().values()}
-    known = _Known.of((), [*sorted(attributes), *categories])
+    known_words = _KnownWords.of((), [*sorted(attributes), *categories])
     faults = []
     for name in dict.fromkeys(names):
         plain = _COUNTED.sub("", name.replace("_", " "))
-        if why := known.named(plain) or odd_letters(plain):
+        if why := known_words.named(plain) or odd_letters(plain):
             faults.append(f"{quoted(name)} {why}")
     return faults
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """Words of everybody who is known, without what is between them, and whose they are."""
+class _KnownWords:
+    """Words of identities, without the signs between them, and whose they are."""
 
     words: Mapping[str, str]
     longest: int
 
     @classmethod
-    def of(cls, sets: Iterable[PerturbationSet], attributes: Iterable[str] = ()) -> _Known:
-        """Take those that are shipped, those of sets, and attributes: `Mus-lim` is one word."""
+    def of(cls, sets: Iterable[PerturbationSet], attributes: Iterable[str] = ()) -> _KnownWords:
+        """Take the shipped identities, those of sets, and attributes: `Mus-lim` is one word."""
         identities = dict(_identities())
         for group in sets:
             identities |= _of_terms(group)
@@ -710,11 +712,11 @@ class _Known:
 
     def named(self, text: str, context: str = "") -> str:
         """Return who is named in a text and not in the one beside it; empty: nobody."""
-        there = {"".join(part) for part in _parts(words_of(context), self.longest)}
+        context_runs = {"".join(part) for part in _parts(words_of(context), self.longest)}
         for part in _parts(words_of(text), self.longest):
-            one = "".join(part)
-            whose = self.words.get(one) or self.words.get(one.removesuffix("s"))
-            if whose and one not in there:
+            run = "".join(part)
+            whose = self.words.get(run) or self.words.get(run.removesuffix("s"))
+            if whose and run not in context_runs:
                 return f"says {quoted(' '.join(part))} ({whose})"
         return ""
 
@@ -749,12 +751,16 @@ def _identities() -> Mapping[str, str]:
     for name, entries in pair_catalogue().items():
         for form in chain.from_iterable(entries):
             identities.setdefault(_core(form), name)
-    neutral = [f" {' '.join(words_of(term.noun_phrase))} " for group in sets if group.control
-               for term in group.terms]  # fmt: skip
+    control_phrases = [
+        f" {' '.join(words_of(term.noun_phrase))} "
+        for group in sets
+        if group.control
+        for term in group.terms
+    ]
     return {
         words: whose
         for words, whose in identities.items()
-        if words and not any(f" {words} " in phrase for phrase in neutral)
+        if words and not any(f" {words} " in phrase for phrase in control_phrases)
     }
 
 

@@ -1,4 +1,4 @@
-"""A policy's text to a validated Policy, or all of its problems at once, each with its place.
+"""A policy's text to a validated Policy, or all of its problems at once, each with its line.
 
 pydantic's errors are put in plain words: where in the document, what was found, what is expected.
 The expectation is read from the JSON Schema of the model, so words and schema cannot disagree.
@@ -63,7 +63,7 @@ _LEADING = ("relations", "task", "kind")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedPolicy:
-    """A valid policy with the place of each of its values."""
+    """A valid policy with the line and column of each of its values."""
 
     policy: Policy
     document: YamlDocument
@@ -105,7 +105,7 @@ def readable_part(
     if policy is None:
         policy, problems = validated(document, policy_model(parts))
     faults = list(contradictions(document.data, parts.systems)) if document.complete else []
-    problems += [document.problem(*place_and_sentence) for place_and_sentence in faults]
+    problems += [document.problem(*path_and_sentence) for path_and_sentence in faults]
     if policy is not None and not problems:
         return ParsedPolicy(policy=policy, document=document), []
     problems = list(dict.fromkeys(problems))
@@ -174,7 +174,7 @@ def _order(where: YamlPath) -> list[tuple[bool, int, str]]:
 
 
 def _without(marks: Mapping[YamlPath, Mark], removed: YamlPath) -> Iterator[tuple[YamlPath, Mark]]:
-    """Yield the places that stay when one is removed, where they are then."""
+    """Yield the paths that stay when one is removed, as they are then."""
     *around, last = removed
     level = len(around)
     for path, mark in marks.items():
@@ -212,7 +212,7 @@ def validated(document: YamlDocument, model: type[Model]) -> tuple[Model | None,
 
 
 def explain(error: ValidationError, model: type[BaseModel], data: object) -> list[YamlFault]:
-    """Return each defect of `data` as the place and the sentence about it."""
+    """Return each defect of `data` as the path and the sentence about it."""
     root = _schema(model)
     errors = error.errors(include_url=False)
     unknown = [details["loc"] for details in errors if details["type"] == "extra_forbidden"]
@@ -246,7 +246,7 @@ _SYNONYMS = {
 
 
 def dotted(where: YamlPath) -> str:
-    """Return a place in the usual notation: `gates[1].max`; positions count from 0."""
+    """Return a path in the usual notation: `gates[1].max`; positions count from 0."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where)
     return harmless(text.removeprefix(".")[:200])
 
@@ -261,8 +261,9 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> YamlFault:
     match details["type"]:
         case "union_tag_not_found":
             finding = shown(details["input"].get("kind"))
-            place = (*where, "kind")
-            return place, f"{dotted(place)}: found {finding}, expected {listed(SUITE_KINDS.ids)}"
+            kind_path = (*where, "kind")
+            expected = listed(SUITE_KINDS.ids)
+            return kind_path, f"{dotted(kind_path)}: found {finding}, expected {expected}"
         case "missing":
             return where, _missing(where, root, data)
         case "extra_forbidden":
@@ -270,11 +271,11 @@ def _sentence(details: ErrorDetails, root: Schema, data: object) -> YamlFault:
         case "value_error":
             return where, name + harmless(details["msg"].removeprefix("Value error, "))
         case _:
-            node = _branch(_at(root, where, data), root, details["input"])
+            node = _branch(_schema_at(root, where, data), root, details["input"])
             value = details["input"]
             expected = _expectation(node, root)
-            found = "what is no name" if expected == _NAME_OF_VARIABLE else shown(value)
-            finding = f"found {found}, expected {expected}"
+            input_text = "what is no name" if expected == _NAME_OF_VARIABLE else shown(value)
+            finding = f"found {input_text}, expected {expected}"
             if value is None and (keys := _deciding(node, root) or _properties(node, root)):
                 return where, f"{name}{finding} with {listed(keys[:_MOST_KEYS])}"
             return where, f"{name}{finding}{_hint(value, node)}"
@@ -288,9 +289,9 @@ def _deciding(node: Schema, root: Schema) -> list[str]:
 
 def _missing(where: YamlPath, root: Schema, data: object) -> str:
     parent = f"{dotted(where[:-1])}: " if where[:-1] else ""
-    around = _branches(_at(root, where[:-1], data), root)
+    around = _branches(_schema_at(root, where[:-1], data), root)
     asking = [branch for branch in around if where[-1] in branch.get("required", ())]
-    node = asking[0]["properties"][where[-1]] if asking else _at(root, where, data)
+    node = asking[0]["properties"][where[-1]] if asking else _schema_at(root, where, data)
     wanted = str(node.get("description", "")).rstrip(".") or _expectation(node, root)
     if "const" in node:
         wanted = f"`{where[-1]}: {node['const']}`"
@@ -299,7 +300,7 @@ def _missing(where: YamlPath, root: Schema, data: object) -> str:
 
 def _unknown(where: YamlPath, root: Schema, data: object) -> str:
     name = str(where[-1])
-    node, value = _at(root, where[:-1], data), data
+    node, value = _schema_at(root, where[:-1], data), data
     for step in where[:-1]:
         value = value[step]  # type: ignore[index]  # pydantic came along here
     names = list(_properties(_branch(node, root, value), root))
@@ -313,9 +314,9 @@ def _unknown(where: YamlPath, root: Schema, data: object) -> str:
     ]
     if kinds and not nearest(name, names):
         return f"{sentence}it is one of kind {listed(kinds, last='or')}"
-    meant = [key for key in _SYNONYMS.get(name.lower(), ()) if key in names]
-    if meant and not nearest(name, names):
-        return f"{sentence}write {listed(meant)}"
+    synonyms = [key for key in _SYNONYMS.get(name.lower(), ()) if key in names]
+    if synonyms and not nearest(name, names):
+        return f"{sentence}write {listed(synonyms)}"
     owners = dict.fromkeys(
         owner
         for schema in (root, *root.get("$defs", {}).values())
@@ -327,7 +328,7 @@ def _unknown(where: YamlPath, root: Schema, data: object) -> str:
     return sentence + suggestion(name, names)
 
 
-def _at(schema: Schema, where: YamlPath, data: object) -> Schema:
+def _schema_at(schema: Schema, where: YamlPath, data: object) -> Schema:
     """Return the part of the schema that describes `where`, along the branches that `data` took."""
     root, node, value = schema, schema, data
     for step in where:

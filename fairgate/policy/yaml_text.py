@@ -32,9 +32,9 @@ MAX_NODES = 10_000
 MAX_DEPTH = 24
 
 YamlPath = tuple[str | int, ...]
-"""A place in a document: `("gates", 2, "metric")`."""
+"""A path in a document: `("gates", 2, "metric")`."""
 YamlFault = tuple[YamlPath, str]
-"""A place and what is wrong there."""
+"""A path and the fault there."""
 Mark = tuple[int, int]
 """Line and column, both counted from 1."""
 
@@ -74,7 +74,7 @@ class Node:
     open: bool = True
 
     def marks(self, where: YamlPath = ()) -> Iterator[tuple[YamlPath, Mark]]:
-        """Yield every place below with its mark; aliases are written out."""
+        """Yield every path below with its mark; aliases are written out."""
         for name, mark, child in self.entries:
             yield (*where, name), mark
             yield from child.marks((*where, name))
@@ -234,7 +234,7 @@ def _plain(text: str) -> object:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YamlDocument:
-    """A YAML text's data (plain dicts, lists and scalars), its places, and its defects."""
+    """A YAML text's data (plain dicts, lists and scalars), its marks, and its defects."""
 
     path: str
     data: object
@@ -272,8 +272,8 @@ def read_yaml_file(file: Path, path: str | None = None) -> str:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         message = f"the file cannot be read: {reason}; check the path and its permissions"
         raise PolicyError([Problem(name, 1, 1, message)]) from error
-    if what := stand_in(raw[:BEGINNING]):
-        raise PolicyError([Problem(name, 1, 1, f"the file {what}")])
+    if fault := stand_in(raw[:BEGINNING]):
+        raise PolicyError([Problem(name, 1, 1, f"the file {fault}")])
     return decode_yaml(raw, name)
 
 

@@ -12,7 +12,7 @@ RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
     see="fairgate relations list",
     package="fairgate.relations",
     plugins="fairgate.relations",
-    places={
+    locations={
         "set-equivalence": "set_equivalence:SetEquivalence",
         "written": "written:Written",
         "documents/subject": "documents:DocumentSubject",

@@ -94,7 +94,7 @@ def written_follow_ups(
         return NotApplicable(reason=NOT_WRITTEN)
     return [
         FollowUp(
-            variant=pair.place,
+            variant=pair.variant,
             category=pair.dimension,
             term=pair.term,
             text=text_of(pair),

@@ -419,7 +419,7 @@ def _retrieve(
 
     def decode(_: Search, value: object) -> tuple[Document, ...] | None:
         documents = documents_from(value, top_k)
-        return None if documents is None else shared.held(documents)
+        return None if documents is None else shared.list_of(documents)
 
     def made(missing: list[Search]) -> Fresh[Search, tuple[Document, ...]]:
         for start in range(0, len(missing), retriever.at_once):
@@ -430,7 +430,7 @@ def _retrieve(
                 rankings = retriever.retrieve([query for query, _ in batch], top_k, *arguments)
             except PartlyRetrievedError as partly:
                 yield {
-                    batch[position]: tuple(ranking) for position, ranking in partly.found.items()
+                    batch[position]: tuple(ranking) for position, ranking in partly.rankings.items()
                 }
                 if isinstance(partly.error, BudgetError):
                     raise partly.error.with_left(len(missing) - start - len(batch)) from None
@@ -441,7 +441,7 @@ def _retrieve(
                         reason = f"the retriever's {partly.error.reason}"
                         raise FailedQuestionError(str(partly.error), search, reason) from None
                 raise partly.error from None
-            yield dict(zip(batch, map(shared.held, rankings), strict=True))
+            yield dict(zip(batch, map(shared.list_of, rankings), strict=True))
 
     stage = Stage(
         name="retrieve",

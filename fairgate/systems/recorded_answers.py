@@ -167,7 +167,7 @@ def _documents(
             f"{location}: documents is {capped(value)}; expected a list of at most "
             f"{_MOST_DOCUMENTS:,} objects in rank order, or null"
         )
-    return shared.held(
+    return shared.list_of(
         _document(each, f"{location}: documents[{i}]") for i, each in enumerate(value)
     )
 

@@ -103,7 +103,7 @@ def verdicts(suite, plan, task, changed=None, text=""):
     said = lambda case, task: text if case.key == changed else answer(case, task, FIRST)  # noqa: E731
     readings = readings_of(suite, plan.cases, executed(plan.cases, task, said))
     documents = DocumentColumns()
-    places = task.places
+    places = task.ranks
     judged = assess_pairs(plan.units, suite.relations, readings, documents, places)
     return {item.unit.key: item for item in judged}
 

@@ -64,7 +64,7 @@ def shift_columns(
     sentences are compared as these are read, whatever labels they have.
     """
     controls = assessed.readings.get(CONTROLS)
-    places = suite.task.places if suite.task is not None else {}
+    places = suite.task.ranks if suite.task is not None else {}
     scale = suite.task.scale if suite.task is not None else ()
     reference = _OfReference(executions)
     claims: dict[str, list[Claim]] = {name: [] for name in suite.shift_columns}

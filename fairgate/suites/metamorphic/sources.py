@@ -187,7 +187,7 @@ def _use(entry: object, n: int, dimensions: Mapping[str, Dimension]) -> Attribut
     value = dimension.value(value_name)
     if value is None:
         raise DataError(
-            f"{location}: {quoted(dimension.id)} has no value {dimension.known(value_name)}"
+            f"{location}: {quoted(dimension.id)} has no value {dimension.hint_for(value_name)}"
         )
     start, end = entry.get("start"), entry.get("end")
     if type(start) is not int or type(end) is not int:

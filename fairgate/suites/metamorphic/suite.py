@@ -191,7 +191,7 @@ def chosen_sources(
         if name == WRITTEN and WRITTEN not in counts:
             raise DataError(
                 f"source {quoted(source.id)} has written follow-ups, such as "
-                f"{quoted(source.pairs[0].place)}, which none of the suite's relations asks: add "
+                f"{quoted(source.pairs[0].variant)}, which none of the suite's relations asks: add "
                 "`written` to `relations`, or rename the table's columns that have a `/`"
             )
         free += (is_plain := name in ("", WRITTEN))
@@ -425,7 +425,7 @@ class MetamorphicSuite(Suite):
     ) -> AssessedSuite:
         """Return every pair assessed, as columns."""
         documents = document_columns(self.policy, units, executions, vectors)
-        places = self.task.places if self.task is not None else {}
+        places = self.task.ranks if self.task is not None else {}
         assessed = assess_pairs(units, self.relations, readings, documents, places)
         for name in self._score_columns:
             scores = {name: _scores(assessed)}

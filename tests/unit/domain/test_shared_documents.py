@@ -10,10 +10,10 @@ def documents(*names):
 
 def test_equal_lists_are_one_object():
     shared = SharedDocuments()
-    first, again = shared.held(documents("a", "b")), shared.held(documents("a", "b"))
+    first, again = shared.list_of(documents("a", "b")), shared.list_of(documents("a", "b"))
     assert first == tuple(documents("a", "b"))
     assert again is first
-    other = shared.held(documents("b", "a"))
+    other = shared.list_of(documents("b", "a"))
     assert other == tuple(documents("b", "a"))
     assert other[0] is first[1]
 
@@ -21,7 +21,7 @@ def test_equal_lists_are_one_object():
 def test_beyond_the_limit_lists_are_right_and_known_ones_still_shared(monkeypatch):
     monkeypatch.setattr(executions, "MOST_SHARED", 2)
     shared = SharedDocuments()
-    first = shared.held(documents("a", "b"))
-    assert shared.held(documents("c", "d")) == tuple(documents("c", "d"))
-    assert shared.held(documents("e", "f", "a")) == tuple(documents("e", "f", "a"))
-    assert shared.held(documents("a", "b")) is first
+    first = shared.list_of(documents("a", "b"))
+    assert shared.list_of(documents("c", "d")) == tuple(documents("c", "d"))
+    assert shared.list_of(documents("e", "f", "a")) == tuple(documents("e", "f", "a"))
+    assert shared.list_of(documents("a", "b")) is first

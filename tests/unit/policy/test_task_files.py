@@ -92,7 +92,7 @@ def test_an_order_has_every_label_or_one_of_its_equals(tmp_path):
     for order in ("[bad, good]", "[Bad, fine]", "[]"):
         (tmp_path / "t.yaml").write_text(LABELS + order)
         task = load_task("t.yaml", folder=tmp_path)
-        assert task.places == ({"bad": 0, "good": 1} if order != "[]" else {})
+        assert task.ranks == ({"bad": 0, "good": 1} if order != "[]" else {})
     told = {
         "[bad]": "has no place for 'good', 'fine'; name every label, or one of each",
         "[bad, fine, good]": "'good' has the place of 'fine'; name one of them",
@@ -113,5 +113,5 @@ def test_an_order_is_of_labels():
 
 
 def test_the_shipped_tasks_say_what_is_worse():
-    assert load_task("sentiment").places == {"negative": 0, "neutral": 1, "positive": 2}
-    assert load_task("toxicity").places == {"toxic": 0, "non-toxic": 1}
+    assert load_task("sentiment").ranks == {"negative": 0, "neutral": 1, "positive": 2}
+    assert load_task("toxicity").ranks == {"toxic": 0, "non-toxic": 1}
