@@ -68,8 +68,6 @@ _SCORED = re.compile(r"[\s\"'*_)\]]*[,:=][\s\"'*_]*\d")
 _RUN = re.compile(r"[^\W_]+")
 _FIRST_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(?![^\W_])")
 _LAST_WORD = re.compile(r"(?<![^\W_])[^\W\d_]+(?:-[^\W\d_]*)*\Z")
-
-
 _DENIAL = DENIED | LOOSE | UNKNOWN
 _LISTING = JOINER | LEAD | COPULA
 _DOUBT = _DENIAL | OPEN | THOUGH
@@ -458,7 +456,7 @@ class _Clause:
         if flags & COPULA and self._kept > 0:
             # A clause of its own begins at the comma; what was left open stays open.
             open_ones = [doubt for doubt in self.doubts[: self._kept] if doubt.flags & OPEN]
-            self.doubts, self._kept = open_ones + self.doubts[self._kept :], -1
+            self.doubts, self._kept = open_ones[-1:] + self.doubts[self._kept :], -1
         if flags & (COMMA | COLON | BREAK):
             self.is_led = self.is_led or bool(flags & COLON)
             return

@@ -44,7 +44,7 @@ SHAPES = (
     "word ", "therefore ", "so, ", "$", "\\", "'", "positive", "-", "1 (a ", "4 (", "yes no ",
     "option option ", "lacks the ", "a,", "->", "sentiment:", "the my overall ", "final correct ",
     '{"answer": "', "«", "»", "«»", "「", '."', "a. ", "answer\n", "<|", "'''", "assistantfinal",
-    "[", "```\n", ">\n> ", '«"“',
+    "[", "```\n", ">\n> ", '«"“', "if, is ", "not, is ", "but ", "<b>", "positive: ", "not so: ",
 )  # fmt: skip
 SIZE = 2_000
 
