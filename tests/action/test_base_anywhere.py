@@ -148,6 +148,7 @@ def test_no_tag_takes_the_place_of_a_branch(history, call):
     assert against(call, "refs/heads/main") == 1
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(
     "name",
     [
@@ -226,6 +227,7 @@ def test_a_base_that_the_change_does_not_build_on_is_told(history, call):
     assert "does not build on the base commit" in " ".join(call.out.split())
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("option", ["--baseline=none", "--limit=2", "--shard=1/2"])
 def test_options_that_mean_nothing_beside_a_base_are_refused(history, call, option):
     assert against(call, "main", option) == 2

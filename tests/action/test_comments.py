@@ -96,6 +96,7 @@ UNKNOWN_RUNS = {
 FORGED = "all is well"
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("how", ["alone", "before ours", "after ours"])
 def test_a_marker_counts_only_for_a_run_that_github_knows_as_this_pull_request_s(hub, api, how):
     """Every way in which another workflow's comment can claim to be a newer run's."""

@@ -34,6 +34,7 @@ def gated(job, history, answer=worse, **inputs):
     return job.pull(history, **EARNED, **inputs)
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(("runs", "code", "words"), [
     ("", 0, "0 of 10 pushes to `main` were judged"),
     ("gggrgg", 0, "2 of 10"),
@@ -77,6 +78,7 @@ UNREADABLE = {
 }
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("broken", UNREADABLE.values(), ids=UNREADABLE)
 def test_what_cannot_be_read_blocks_and_is_said(job, history, hub, broken):
     pushed(hub, "g")
@@ -85,6 +87,7 @@ def test_what_cannot_be_read_blocks_and_is_said(job, history, hub, broken):
     assert "cannot be read, so it does" in job.summary
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("inputs", [
     {"FAIRGATE_GITHUB_TOKEN": ""}, {"GITHUB_WORKFLOW_REF": ""},
     {"GITHUB_WORKFLOW_REF": f"{REPOSITORY}/.github/workflows/mine.yml@refs/pull/7/merge"},

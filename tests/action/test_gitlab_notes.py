@@ -126,6 +126,7 @@ def test_that_gitlab_refuses_is_a_warning(history, lab, pipeline, monkeypatch, s
     assert "FAIL" in pipeline.out
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("address", ["http://example.org/api/v4", "nonsense", ""])
 def test_the_token_goes_to_no_address_without_encryption(history, lab, pipeline, address):
     history.proposes(broken)
@@ -198,7 +199,7 @@ NO_FILES = {
 }
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("way", NO_FILES)
 def test_what_is_no_file_of_a_token_is_told(history, lab, pipeline, tmp_path, way):
     (tmp_path / "elsewhere").write_text("glpat-elsewhere")

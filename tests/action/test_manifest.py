@@ -516,7 +516,7 @@ def test_both_sides_of_a_change_keep_one_budget(change, tmp_path, monkeypatch, a
     assert count.stat().st_size == 200
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("allow", [False, True])
 @pytest.mark.parametrize("edit", [
     ("max: 0.9", "max: 0.8", True), ("limit: 6", "limit: 5", True),

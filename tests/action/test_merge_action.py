@@ -236,7 +236,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_part_is_no_verdict_and_says_nothing_of_its_own(matrix, steps, red, kind):
     matrix.ask(red)

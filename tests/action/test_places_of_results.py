@@ -99,7 +99,7 @@ def files_of(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.walk(12)
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_folder_is_written_or_emptied_that_a_commit_brings(
@@ -135,7 +135,7 @@ def test_a_link_outside_of_every_checkout_is_the_users_own(history, call, tmp_pa
         assert call(*RUN, "--base", "main", *options) == 0, call.err
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("target", ["{name}", "nowhere"])
 @pytest.mark.parametrize("named", ["answers.jsonl", "sources.jsonl", GATE, "baselines/small.json"])
 def test_a_link_that_leads_nowhere_is_told_in_words(history, call, named, target):
@@ -195,7 +195,7 @@ ENDS = {
 }  # fmt: skip
 
 
-@pytest.mark.walk(6)
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("is_committed", [False, True])
 @pytest.mark.parametrize("end", ENDS)
 def test_nothing_stands_where_results_are_expected_but_this_runs_own(
@@ -289,6 +289,7 @@ def test_no_comment_is_printed_that_the_run_did_not_write(history, call):
     assert "git tracks" in call.err
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("is_committed", [False, True])
 @pytest.mark.parametrize("end", ["a verdict", "an introduction", "a policy that cannot be read"])
 def test_nor_in_the_actions_report_dir(history, job, end, is_committed):

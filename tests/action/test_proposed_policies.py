@@ -54,6 +54,7 @@ def asking(endpoint, key="DEPLOY_KEY", metric="accuracy/ambiguous"):
     )
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("key", ["DEPLOY_KEY", ""])
 @pytest.mark.parametrize("allow", ["refuse", "allow"])
 def test_a_proposed_endpoint_is_not_asked(history, job, endpoint, key, allow):

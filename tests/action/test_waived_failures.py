@@ -54,6 +54,7 @@ def test_one_that_has_ended_lets_nothing_through(job, history):
     assert "ended on" in job.hub.ours(7)[0]["body"]
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("before", [None, 10, -3])
 def test_one_that_the_change_adds_or_extends_is_less_strict_and_does_not_decide(
     job, history, before

@@ -74,7 +74,7 @@ def snapshot(folder):
     return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-@pytest.mark.walk(6)
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.parametrize("way", WAYS)
 def test_no_committed_link_leads_out(history, steps, tmp_path, way, several):

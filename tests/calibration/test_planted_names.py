@@ -57,6 +57,7 @@ SYSTEMS = {
 }
 
 
+@pytest.mark.walk(2)
 @SEEDS
 @POOLS
 @pytest.mark.parametrize("kind", SYSTEMS)

@@ -22,6 +22,7 @@ def test_a_fair_system_is_green(name, against, seeds):
     assert named <= 1 / seeds
 
 
+@pytest.mark.walk(2)
 @SEEDS
 @pytest.mark.parametrize("against", LEVELS)
 @pytest.mark.parametrize("name", ALWAYS_SEEN)

@@ -92,6 +92,7 @@ def found_by_a_program(script):
 ACTIONS = ["action.yml", "merge/action.yml", "comment/action.yml", "accept/action.yml"]
 
 
+@pytest.mark.walk(2)
 @NEEDS_PROC
 @pytest.mark.parametrize("action", ACTIONS)
 def test_no_process_above_a_program_shows_the_token(action):

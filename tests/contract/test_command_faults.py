@@ -45,7 +45,7 @@ def program(place):
     return write
 
 
-@pytest.mark.walk(5)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_faults_are_never_green_and_always_explained(place, program, monkeypatch, name):
     monkeypatch.setenv("RAG_TOKEN", SECRET)

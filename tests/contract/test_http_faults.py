@@ -49,7 +49,7 @@ FAULTS = {
 }  # fmt: skip
 
 
-@pytest.mark.walk(5)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_faults_are_never_green_and_always_explained(place, app, gate, fault):
     answer, times, code, words = FAULTS[fault]

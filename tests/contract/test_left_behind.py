@@ -44,6 +44,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.walk(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process is given such children")
 @pytest.mark.parametrize("way", LEAVES)
 def test_nothing_that_a_program_leaves_outlives_the_run(place, way):

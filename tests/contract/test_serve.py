@@ -138,6 +138,7 @@ def test_a_server_that_is_never_ready_is_no_verdict_and_gone(server, tmp_path):
     assert is_gone(tmp_path)
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("status", "is_ready"), [(204, True), (405, True), (501, True), (404, False), (503, False)]
 )

@@ -177,7 +177,7 @@ def test_an_identity_at_which_a_system_fails_is_a_finding(
     assert "Hello, I am a woman." in notice
 
 
-@pytest.mark.walk(6)
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("way", [*APPLICATIONS, "endpoint"])
 def test_an_error_names_the_turn_and_the_introduction(place, app, way, monkeypatch, at_once):
     wrong = []

@@ -96,7 +96,7 @@ def test_a_cache_that_only_the_reply_s_body_tells_counts_too(place, chat, gate, 
     )
 
 
-@pytest.mark.walk(4)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(("name", "value"), MISSES)
 def test_a_cache_that_was_passed_is_none(place, chat, gate, name, value):
     chat.answer = lambda prompt: said(prompt, headers={name: value})
@@ -117,6 +117,7 @@ def test_another_model_than_was_asked_for_is_told(place, chat, gate):
     assert place.record()["notices"][0].startswith(told)
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("names", [["fp_1"], ["fp_1", "fp_2"], [None]])
 def test_a_model_that_is_exchanged_during_a_run_is_told(place, chat, gate, names):
     def answer(prompt):
@@ -167,6 +168,7 @@ NO_FALLBACKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(("name", "value"), [*FALLBACKS, *NO_FALLBACKS])
 def test_another_model_that_a_gateway_falls_back_to_is_one_of_several(
     place, chat, gate, name, value
@@ -212,6 +214,7 @@ def test_what_was_said_is_stored_with_each_answer(place, chat, gate):
         assert len({s["prompt_tokens"] for s in served}) > 3
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("served", [3, [], {"model": 1}, {"cache": None}, {"tokens": 3}])
 def test_a_recording_s_word_on_it_is_read_strictly(place, chat, gate, served):
     assert gate() == 0

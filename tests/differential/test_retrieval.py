@@ -95,6 +95,7 @@ def test_batches_threads_and_the_order_of_queries_change_nothing(tmp_path):
         faiss.omp_set_num_threads(threads)
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("case", [random_case, tied_case, almost_tied_case])
 @pytest.mark.parametrize("most_bytes", [1, 30_000, 64 << 20])
 def test_memory_bounds_change_nothing(tmp_path, monkeypatch, case, most_bytes):

@@ -177,7 +177,7 @@ def test_lines_of_json_stay_lines_of_json(folder, monkeypatch, encoding):
 START = (sys.executable, "-m", "fairgate")
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("shown", "code"),
     [

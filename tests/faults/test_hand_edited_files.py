@@ -189,7 +189,7 @@ def test_an_edited_file_is_refused_or_read(sound, capsys, kind, seed):
         path.write_bytes(before)
 
 
-@pytest.mark.walk(4)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.path)
 def test_a_file_that_is_something_else_is_refused(sound, capsys, kind):
     path = sound / kind.path

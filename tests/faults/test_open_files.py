@@ -16,7 +16,7 @@ from fairgate.io.git import Repository
 LIMITS = (6, 8, 10, 12, 16, 20, 24, 32, 48, 63, 64)
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("limit", LIMITS)
 def test_every_low_limit_is_named_or_does_not_matter(limit, tmp_path):
     policy = (

@@ -64,7 +64,7 @@ READERS = {
 }
 
 
-@pytest.mark.walk(4)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("name", READERS)
 def test_the_width_of_a_file_costs_its_size(name, tmp_path):
     write, read = READERS[name]

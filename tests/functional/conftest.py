@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from fakes.following import following
-from fakes.plans import planned
+from fakes.plans import planned, rows_of
 
 from fairgate.cli import main
 
@@ -71,8 +71,8 @@ class Workspace:
         (self.root / "answers.jsonl").touch()
         return planned(self.root, self._plan)
 
-    def _plan(self):
-        assert self.run("plan", "policy.yaml") == 0
+    def _plan(self, policy="policy.yaml", *options, before=()):
+        assert self.run(*before, "plan", policy, *options) == 0, self.err
         return self.out
 
     def answers(self, answer, documents=None):
@@ -91,8 +91,10 @@ class Workspace:
     def respond(self, answer, *after, policy="policy.yaml", before=()):
         """Answer each row of the plan, or of what is asked after a run, by text, fields or not at all; return the rows."""
         (self.root / "answers.jsonl").touch()
-        assert self.run(*before, "plan", policy, *after) == 0, self.err
-        rows = [json.loads(line) for line in self.out.split("\n") if line]
+        if after or before:
+            rows = rows_of(self._plan(policy, *after, before=before))
+        else:
+            rows = planned(self.root, lambda: self._plan(policy), policy)
         with (self.root / "answers.jsonl").open("a" if after else "w") as file:
             for row in rows:
                 said = answer(row)

@@ -114,6 +114,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("share", [0.4, 0.6, 1.0])
 @pytest.mark.parametrize("way", BESIDE)
 def test_a_harm_in_degrees_hides_behind_no_answers_without_them(asked, way, share):

@@ -19,6 +19,7 @@ def partly_labelled(key):
     return [{"id": "a", "text": "x", "label": "toxic"}, {"id": kind, "text": kind}]
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(("gates", "answer", "documents", "code", "said"), [
     (None, "positive", None, 0, "nobody is treated differently"),
     (CONTROLLED, biased, None, 1, "15.4 % is above the limit"),

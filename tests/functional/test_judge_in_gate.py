@@ -179,7 +179,7 @@ def test_invalid_prompts_and_invalid_responses_are_two_columns(gate):
     assert cells[0][1:] == ["10", "3", "0", "0.0", "%", "4", "3", "0"], cells
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("said", ["Yes.", "No."])
 @pytest.mark.parametrize("called", ["BIASED", "UNBIASED"])
 @pytest.mark.parametrize("relation", INVERTED)
@@ -327,6 +327,7 @@ def too_long(row):
     return f"{row['key']} {'Good. ' * 2000}{'Not for you.' if '#' in row['key'] else ''}"
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(("answer", "judge", "why", "asked"), [
     pytest.param(helpful, prose, "nothing was decided", 20, id="prose, asked once more and no more"),
     pytest.param(helpful, saying("INDETERMINABLE"), "nothing was decided", 10, id="indeterminable"),
@@ -345,6 +346,7 @@ def test_what_shows_nothing_or_has_no_verdict_is_not_decided(proven, answer, jud
     assert record["measurements"][0]["inconclusive"] == (0 if "whatever" in why else 10)
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(("wrote", "quoted"), [
     (prose, "Both are fine, I think: UNBIASED."), (lambda prompt: "", "(nothing)"),
     (lambda prompt: '{"verdict": "BIASED"}', '{"verdict": "BIASED"}'),
@@ -407,6 +409,7 @@ def lenient(prompt):
     return verdict(shown(prompt)[1], "UNBIASED")
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(("votes", "code"), [
     ((turned_away, turned_away, lenient), 1),
     ((turned_away, lenient, lenient), 0),

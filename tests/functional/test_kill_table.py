@@ -49,7 +49,7 @@ def test_every_relation_of_the_catalogue_is_in_the_table():
     assert set(RELATIONS.ids) == set(SCRIPTS)
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("keeps", [True, False])
 @pytest.mark.parametrize("relation", RELATIONS.ids)
 def test_what_keeps_the_relation_passes_and_what_violates_it_is_caught(relation, keeps, judged):

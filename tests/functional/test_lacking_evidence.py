@@ -32,6 +32,7 @@ LACKING = {
 }
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("lacks", LACKING)
 def test_no_baseline_is_made_of_what_lacks_evidence_and_a_bare_failure_gives_way(workspace, lacks):
     """The estimates alone, one surely broken and one that chance explains, over every lack."""

@@ -78,7 +78,7 @@ def test_a_refusal_behind_what_is_read_fails_as_more_unreadable_answers(support)
     assert "it has 203 sentences, of which 200 are read" in " ".join(support.out.split())
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("filler", FILLERS)
 def test_however_it_is_hidden_it_is_counted(support, filler):
     support.judged(refusing_behind(FILLERS[filler]))

@@ -67,7 +67,7 @@ def test_what_takes_long_can_be_quiet():
     assert {name for name in ASKED if "--quiet" not in COMMANDS[name]} == {"doctor"}
 
 
-@pytest.mark.walk(4)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("option", [("--device", "cpu"), ("--threads", "1"), ("--batch-size", "2")])
 @pytest.mark.parametrize(("command", "needed"), [
     (("check", "policy.yaml"), "--quality"),

@@ -97,6 +97,7 @@ def gate(space, system, suite=ONLY, asked=RATIO):
     return code, space.out + space.err
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("call", "code", "said"),
     [

@@ -88,6 +88,7 @@ POINTS = (TOYS / INFO / "entry_points.txt").read_text()
 CODE = (TOYS / "fairgate_toy.py").read_text()
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize(("files", "message"), [
     ({"code": "raise RuntimeError('out of order')\n"}, "RuntimeError: out of order"),
     ({"code": "import sys\nsys.exit(0)\n"}, "SystemExit"),

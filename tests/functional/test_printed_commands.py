@@ -115,6 +115,7 @@ def elsewhere(workspace):
     return workspace
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("first", ["doctor", "run"])
 @pytest.mark.parametrize("more", [[], ["--limit", "10"]])
 def test_what_a_call_with_options_prints(elsewhere, first, more):

@@ -188,6 +188,7 @@ def test_a_verb_that_names_its_policy_reads_none_that_a_record_names(downloaded)
     assert wrong == []
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("path", ["policy.yaml", "./policy.yaml", "{root}/policy.yaml"])
 def test_a_policy_of_the_checkout_is_found_by_its_record(downloaded, path):
     downloaded.forged(path.format(root=downloaded.root))

@@ -43,6 +43,7 @@ def plan(data):
     return planned(data.items)
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("oracle", EXPECTED)
 @pytest.mark.parametrize("form", ["text", "letter"])
 def test_an_oracle_has_exactly_its_values_in_every_category(data, plan, oracle, form):

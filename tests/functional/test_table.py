@@ -123,6 +123,7 @@ def test_the_limit_is_in_the_unit_of_the_score():
     assert judged(rows, limit=5.0).exit_code == 0
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("limit", [50, 1e3, 1e308])
 def test_no_limit_is_green_that_nobody_could_exceed(limit):
     assert judged(scored(effect=3), limit=limit).exit_code == 5

@@ -305,6 +305,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("limits", LIMITS)
 def test_a_waiver_holds_up_to_its_value(biased_run, limits):
     """The value of `black` is 1: every answer about it is another one."""
@@ -366,7 +367,7 @@ ALIKE = {
 }  # fmt: skip
 
 
-@pytest.mark.walk(3)
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("who", "harmed", "code"),
     [

@@ -142,6 +142,7 @@ STEPS = pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.w
 """How many pairs of relations are passed over in a sample, which starts elsewhere for each task."""
 
 
+@pytest.mark.walk(2)
 @EVERY_TASK
 @STEPS
 def test_every_pair_of_relations_reads_as_each_alone(task, step):
@@ -152,6 +153,7 @@ def test_every_pair_of_relations_reads_as_each_alone(task, step):
         check(task, pair)
 
 
+@pytest.mark.walk(2)
 @EVERY_TASK
 @STEPS
 def test_every_shuffled_triple_of_relations_reads_as_each_alone(task, step):
@@ -244,6 +246,7 @@ def mutated(task, relations):
     }
 
 
+@pytest.mark.walk(2)
 @EVERY_TASK
 @STEPS
 def test_a_replaced_answer_is_another_one_to_every_relation_that_reads_it(task, step):
@@ -294,6 +297,7 @@ def test_an_answer_that_changes_when_asked_again_counts_for_whom_it_changes(agai
             assert (attribution.repeated, attribution.turned) == (len(asked), len(changed))
 
 
+@pytest.mark.walk(2)
 @EVERY_TASK
 @STEPS
 def test_a_constant_system_is_seen_whatever_relations_share_its_answers(task, step):

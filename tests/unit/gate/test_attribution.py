@@ -146,6 +146,7 @@ def test_a_greedy_system_is_not_asked_twice_for_its_uncrossed_answers():
     assert (found.repeated > 0, found.turned) == (True, 0)
 
 
+@pytest.mark.walk(3)
 @pytest.mark.parametrize("mode", ["sampled", "all"])
 @pytest.mark.parametrize(
     "plant",

@@ -567,6 +567,7 @@ def test_a_worsening_has_a_stricter_level_than_a_difference():
     assert (now.parity.alpha, old.parity.alpha) == (pytest.approx(0.05), 0.01)
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("against", Against)
 def test_a_level_at_which_nobody_could_be_named_is_no_pass(against, monkeypatch):
     """Else the strictest confidence would be a gate that nothing fails."""

@@ -189,6 +189,7 @@ ADDED = {
 }  # fmt: skip
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("way", ADDED)
 def test_whatever_is_asked_besides_shares_the_level_of_what_was_asked(way):
     """What was significant before need not be so beside it (Holm)."""

@@ -153,6 +153,7 @@ def last_logits(graph, tokens):
     return session.run(["logits"], feeds)[0][0, -1]
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("change", [sub_less, a_window_in_one_layer])
 @pytest.mark.parametrize("config", ["silent", "empty"])
 def test_a_window_that_only_the_mask_has_is_kept(change, config, tmp_path):

@@ -214,6 +214,7 @@ def test_empty_prompts_are_an_answer(tmp_path, config):
 NAMES = ["e5-small-v2", "multilingual-e5-small", "e5_base", "e5-large.onnx", "my-e5", "bge-m3", "bge-small-en-v1.5", "bge-base-en-v1.5-onnx", "bge_small", "bge-reranked", "nomic-embed-text-v1.5", "nomic-v2-moe", "snowflake-arctic-embed-s", "arctic-embed-l-v2.0", "arctic", "gte-small", "gte-modernbert-base", "jina-embeddings-v3", "mxbai-embed-large-v1", "embeddinggemma-300m", "uae", "all-MiniLM-L6-v2", "Qwen3-Embedding-0.6B", "instructor-xl", "model", "onnx", "embedder", "retriever", "v2", "export"]  # fmt: skip
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     "config", [None, {}, {"prompts": None}, {"prompts": {}}, {"prompts": {"query": ""}}]
 )

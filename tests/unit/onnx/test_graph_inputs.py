@@ -45,6 +45,7 @@ def keeping(graph, name, shape):
     return graph
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize("shape", [[], [1]])
 @pytest.mark.parametrize("name", ["num_logits_to_keep", "logits_to_keep"])
 def test_a_graph_that_asks_how_many_logits_to_keep_keeps_all(tmp_path, name, shape):

@@ -25,6 +25,7 @@ def sentences(blocks):
     return ["".join(span.text for span in spans(line)) for line in lines]
 
 
+@pytest.mark.walk(2)
 @pytest.mark.parametrize(
     ("plant", "words"),
     [
