@@ -18,6 +18,8 @@ from fairgate.domain.wording import harmless, quoted, shown
 from fairgate.io.regular import opened
 from fairgate.io.stand_ins import BEGINNING, stand_in
 
+OPEN_VALUE = "put-yours-here"
+"""What `fairgate init` writes for a value that it cannot know; nothing that holds it is read."""
 MAX_BYTES = 1 << 20
 MAX_LINE = 100_000
 """Longest line in characters: the scanner's time is quadratic in the length of one token."""
@@ -157,6 +159,12 @@ class Builder:
             bad = (c for c in text if c not in "\t\n\r" and (c < " " or "\ud800" <= c < "\ue000"))
             if (first := next(bad, None)) is not None:
                 self._report(mark, f"the text holds the character U+{ord(first):04X}; remove it")
+            if OPEN_VALUE in text:
+                self._report(
+                    mark,
+                    f"found {quoted(text)}, which `fairgate init` left open; expected what your "
+                    f"own system has: write it in place of `{OPEN_VALUE}`",
+                )
             node.value = _plain(text) if event.style in (None, "") else text
         else:
             if depth > MAX_DEPTH:

@@ -47,7 +47,7 @@ NOTHING: Mapping[str, Any] = {
     "install": "", "corpus": "",
     "python": "3.11", "port": "8000", "service": "", "env": [], "url": "/ask", "ready": "/",
     "asked": "question", "given": "documents", "answer": "answer", "documents": "documents",
-    "document": "", "open": {"url": "", "asked": "", "answer": ""}, "notes": [],
+    "document": "", "lacking": [], "open": {"url": "", "asked": "", "answer": ""}, "notes": [],
 }  # fmt: skip
 """What templates are given where nothing is found in a folder."""
 ANYBODY = "org"
@@ -156,7 +156,8 @@ def init(*, yes: bool, **options_given: Any) -> int:
     ]
     for path, is_new in written:
         click.echo(f"{'wrote' if is_new else 'kept '}  {path}")
-    for note in seen["notes"] if options_given["system"] == "http" else ():
+    is_http = options_given["system"] == "http"
+    for note in seen["notes"] if is_http else ():
         click.echo(f"note   {note}")
     if ("rag_app.py", True) in written:
         click.echo("note   rag_app.py is a small example that answers: name your own in its place")
@@ -172,7 +173,8 @@ def init(*, yes: bool, **options_given: Any) -> int:
             f"note   in the workflow `{ANYBODY}` stands for the owner of your fork or copy of "
             "FairGate: put it there, for anybody could own that name"
         )
-    is_open = any(seen["open"].values())
+    is_unread = is_http and bool(any(seen["open"].values()) or seen["lacking"])
+    is_open = is_unread or options_given["system"] == "endpoint"
     click.echo(_rendered("next.txt", answers=_ANSWERS, is_open=is_open, **options_given))
     return ExitCode.PASS
 
@@ -195,6 +197,8 @@ def _rendered(template: str, **values: object) -> str:
     """Return a text of `templates/`; its signs are `<% %>` and `<< >>`, as files hold braces."""
     import jinja2
 
+    from fairgate.policy.yaml_text import OPEN_VALUE
+
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=jinja2.StrictUndefined,
@@ -203,7 +207,7 @@ def _rendered(template: str, **values: object) -> str:
         trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 (YAML, Python and plain text)
     )  # fmt: skip
-    return environment.get_template(f"{template}.j2").render(values)
+    return environment.get_template(f"{template}.j2").render(values, open_value=OPEN_VALUE)
 
 
 def reads_degrees(system: str, task: str, labels: str | None) -> bool:

@@ -82,8 +82,9 @@ def service_in(path: Path, folder: Path) -> dict[str, Any] | None:
         route = min(posts, key=lambda route: _rank(route.path, _ASK))
         seen |= {"url": route.path} | _asked(route, source) | _replied(route, source)
     still_open = {name: "" if name in seen else sentence for name, sentence in _OPEN.items()}
-    lacking = seen.pop("lacking", ())
-    notes += [f"asks for {', '.join(lacking)}, too: add it to `request`"] * bool(lacking)
+    lacking = seen.setdefault("lacking", [])
+    named = ", ".join(f"`{name}`" for name in lacking)
+    notes += [f"asks for {named}, too: give it a value in `request`"] * bool(lacking)
     shown = path.relative_to(folder).as_posix()
     notes += [
         f"{why}: put it into `{_KEYS[name]}` of `http`" for name, why in still_open.items() if why
@@ -411,7 +412,7 @@ def _asked(route: _Route, source: _Source) -> dict[str, Any]:
         given = _first(_DOCUMENTS, lists)
         if not asked and "messages" in lists:
             asked = "messages"
-        lacking = [f"`{harmless(name)}`" for name in required if name not in (asked, given)]
+        lacking = [harmless(name) for name in required if name not in (asked, given)]
         if asked:
             return {"asked": asked, "given": given, "lacking": lacking}
     return {"asked": name} if (name := _taken(route.handler)) else {}
