@@ -76,6 +76,12 @@ JsonPlace = Annotated[str, Field(pattern=r"^\$(\.[A-Za-z_][\w-]*|\[\d{1,6}\])*$"
 _ScorePlace = Annotated[str, Field(pattern=r"^\$(\.[A-Za-z_][\w-]*|\[(\d{1,6}|\*)\])*$")]
 
 
+class SelectedPolicy(Strict):
+    """Which scores select somebody."""
+
+    low: Finite = Field(alias="from", description="The score from which somebody is selected.")
+
+
 class ScorePolicy(Strict):
     """How a score is read from an answer, and which way is worse."""
 
@@ -95,9 +101,9 @@ class ScorePolicy(Strict):
     better: Literal["higher", "lower"] = Field(
         default="higher", description="Which scores are the better ones."
     )
-    selected_from: Finite | None = Field(
+    selected: SelectedPolicy | None = Field(
         default=None,
-        description="Also report who has such a score or better: rates, and ratios to the highest.",
+        description="Also report who is selected, `{from: 7}`: rates, and ratios to the highest.",
     )
 
     @model_validator(mode="after")

@@ -16,7 +16,7 @@ from fairgate.domain.wording import first_few
 from fairgate.gate.labels import Label
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table, is_verdict
-from fairgate.policy.schema import GatePolicy, Policy
+from fairgate.policy.schema import GatePolicy
 from fairgate.stats.observations import Floats
 from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, Suite
 
@@ -117,6 +117,8 @@ def overlap(
     plan: TestPlan,
     fields: Mapping[str, Mapping[str, str]],
     baseline: Baseline,
+    *,
+    min_overlap: float,
     noun: str = "baseline",
 ) -> Overlap:
     """Return which cases can be compared with the baseline, and what prevents any comparison.
@@ -154,10 +156,10 @@ def overlap(
         if version != metric.version and metric.column in columns:
             had = f"{noun} has version {version}"
             incompatible.append(f"metric {metric.id}: {had}, this FairGate {metric.version}")
-    if compared < Policy.min_overlap * total:
+    if compared < min_overlap * total:
         incompatible.append(
             f"cases: {compared} of the {noun}'s {total} cases are left to compare, "
-            f"fewer than {100 * Policy.min_overlap:g} %"
+            f"fewer than min_overlap {min_overlap:g} asks for"
         )
     return Overlap(compared=compared, new=new, removed=removed, incompatible=incompatible)
 

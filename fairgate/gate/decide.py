@@ -254,7 +254,7 @@ def weigh_evidence(
     if invalid > policy.max_invalid * (planned + invalid):
         problems.append(
             f"the perturbation linter rejected {invalid} of {planned + invalid} follow-ups, more "
-            f"than {100 * policy.max_invalid:g} %"
+            f"than max_invalid {policy.max_invalid:g} allows"
         )
     problems += _never_found(suites)
     if policy.constant_answers == "refuse":

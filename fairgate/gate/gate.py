@@ -85,7 +85,8 @@ class GateInput:
         """Return how the plan's cases relate to those of each run that is compared with."""
         overlaps = {}
         for reference, run in self.references.runs.items():
-            shared = overlap(self.plan, self.must_match, run, reference.value)
+            least, noun = self.policy.min_overlap, reference.value
+            shared = overlap(self.plan, self.must_match, run, min_overlap=least, noun=noun)
             gone = vanished_identities(self.parity, self.plan, run, reference)
             overlaps[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
         return overlaps

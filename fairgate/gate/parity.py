@@ -777,9 +777,10 @@ def _unscanned(q: ParityQuestion, scanned: ScanResult, alpha: float) -> str:
         if scanned.sources and varies(q.columns[name]):
             return f"whether answers {q.outcome.by_column[name].event} is not known: {why}"
     if scanned.sources and q.varies and math.isinf(scanned.critical):
+        key = "set a higher `regression_level`, or " if q.against in SINCE else ""
         return (
             f"nobody could be named, whatever was answered: chance is not computed as finely as "
-            f"the level {alpha:.3g} asks over so many questions; ask fewer"
+            f"the level {alpha:.3g} asks over so many questions; {key}ask fewer"
         )
     return ""
 

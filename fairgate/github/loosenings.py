@@ -31,8 +31,8 @@ _Found = tuple[float, str]
 
 _OF_POLICY = frozenset({
     "version", "redact",  # they decide nothing
-    "name", "seed", "constant_answers", "min_decided", "gates", "suites", "system", "reference",
-    "judge", "waivers",
+    "name", "seed", "regression_level", "constant_answers", "min_decided", "max_invalid",
+    "min_overlap", "gates", "suites", "system", "reference", "judge", "waivers",
 })  # fmt: skip
 _SLICE_OF_GATE = frozenset({"metric", "parity", "suite", "where"})
 _OF_GATE = _SLICE_OF_GATE | {
@@ -300,6 +300,8 @@ def _thresholds(before: Policy, after: Policy) -> Iterator[_Found]:
     if before.seed != after.seed:
         drawn = "what is drawn at random is another"
         yield _WHOLE, f"seed changed from {before.seed} to {after.seed}: {drawn}"
+    for size, change in _limits(before, after, {"regression_level": -1}):
+        yield size, f"{change}: somebody is named less easily"
     yield from _unweighed(before, after, _OF_POLICY)
 
 
@@ -333,7 +335,7 @@ def _families(
 
 
 def _evidence(before: Policy, after: Policy) -> Iterator[_Found]:
-    yield from _limits(before, after, {"min_decided": -1})
+    yield from _limits(before, after, {"max_invalid": 1, "min_decided": -1, "min_overlap": -1})
     if before.constant_answers == "refuse" and after.constant_answers == "allow":
         shows = "answers that show nothing may pass"
         yield _WHOLE, f"constant_answers changed from refuse to allow: {shows}"

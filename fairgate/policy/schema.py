@@ -158,12 +158,6 @@ class Policy(Strict):
 
     confidence: ClassVar[float] = 0.95
     """Of intervals and tests."""
-    regression_level: ClassVar[float] = 0.01
-    """How rare chance must be for a worsening since the baseline."""
-    max_invalid: ClassVar[float] = 0.10
-    """Share of follow-ups the linter may reject."""
-    min_overlap: ClassVar[float] = 0.9
-    """Share of the baseline's cases that must remain comparable."""
 
     version: Literal[1] = Field(description="Version of the policy format.")
     name: Name = Field(description="Name of the policy; its baseline is `baselines/<name>.json`.")
@@ -185,6 +179,10 @@ class Policy(Strict):
         description="What passes or fails the build; default: `parity: all`, or limits "
         "of question items.",
     )
+    regression_level: Annotated[float, Field(gt=0, lt=0.5)] = Field(
+        default=0.01,
+        description="How rare chance must be for a worsening since the baseline.",
+    )
     min_decided: Fraction = Field(
         default=0.95,
         description="Share of cases that must be decided, of each rule, too; of a slice "
@@ -193,6 +191,12 @@ class Policy(Strict):
     constant_answers: Literal["refuse", "allow"] = Field(
         default="refuse",
         description="Whether a suite's answers may be nearly all the same.",
+    )
+    max_invalid: Fraction = Field(
+        default=0.10, description="Share of follow-ups the linter may reject."
+    )
+    min_overlap: Fraction = Field(
+        default=0.9, description="Share of the baseline's cases that must remain comparable."
     )
     waivers: list[WaiverPolicy] = Field(
         default_factory=list, description="Rules whose failure stops no build until a date."

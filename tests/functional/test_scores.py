@@ -72,7 +72,7 @@ def test_the_limit_is_in_the_unit(workspace):
 
 
 def test_who_is_selected_is_reported_beside_the_scores(workspace):
-    assert rated(workspace, SCORE.replace("}", ", selected_from: 6}"), answer=lower) == 1
+    assert rated(workspace, SCORE.replace("}", ", selected: {from: 6}}"), answer=lower) == 1
     rates = {each["who"]: each for each in workspace.record()["selection"]}
     assert rates["race/black"]["ratio"] < 0.8
     assert rates["gender/man"]["cut_off"] == 6

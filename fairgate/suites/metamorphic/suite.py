@@ -298,7 +298,7 @@ class MetamorphicSuite(Suite):
     def selected_from(self) -> float | None:
         """The score from which the task says that somebody is selected."""
         score = None if self.task is None else self.task.score
-        return None if score is None else score.selected_from
+        return None if score is None or score.selected is None else score.selected.low
 
     @property
     def _own_columns(self) -> tuple[str, ...]:

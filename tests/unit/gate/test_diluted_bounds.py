@@ -12,7 +12,6 @@ from fairgate.domain.ports import SILENT
 from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import Reference, References
 from fairgate.gate.gate import run_gate
-from fairgate.policy.schema import Policy
 from fairgate.systems.execute import LocalSystem, NoStore
 
 WOMAN = {"category": "gender", "term": "woman"}
@@ -124,15 +123,15 @@ def test_what_holds_on_the_shared_cases_stays_green(start, sources):
 
 
 @pytest.mark.parametrize("more", [{}, {"advisory": True}])
-def test_an_identity_that_is_no_longer_asked_about_leaves_no_bound(more, monkeypatch):
-    monkeypatch.setattr(Policy, "min_overlap", 0.5)
+def test_an_identity_that_is_no_longer_asked_about_leaves_no_bound(more):
     gates = [{**RULES["parity"], **more}]
     baseline = accepted(bench(gates, 12), (), "bound", 0.0)
     given = bench(gates, 12).given()
     units = [unit for unit in given.plan.units if unit.dimensions["term"] != "woman"]
     plan = dataclasses.replace(given.plan, units=units)
     references = References(baseline=baseline)
-    fewer = dataclasses.replace(given, plan=plan, references=references)
+    policy = given.policy.model_copy(update={"min_overlap": 0.5})
+    fewer = dataclasses.replace(given, plan=plan, policy=policy, references=references)
     incompatible = fewer.overlaps[Reference.BASELINE].incompatible
     said = any("term woman, about which this run does not ask" in one for one in incompatible)
     assert said == (not more)

@@ -581,8 +581,7 @@ def test_a_level_at_which_nobody_could_be_named_is_no_pass(against, monkeypatch)
     comparison, seen = compared_with(now, before, reference), set()
     for level in (1e-1, 1e-5, 1e-12):
         monkeypatch.setattr(Policy, "confidence", 1 - level)
-        monkeypatch.setattr(Policy, "regression_level", level)
-        found = judged(now, rule_of(against=against), comparison)
+        found = judged(now, rule_of(against=against), comparison, regression_level=level)
         seen.add(found.outcome)
         if found.outcome is Outcome.NOT_EVALUATED:
             assert "nobody could be named" in found.reasons[0]

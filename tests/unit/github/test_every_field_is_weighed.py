@@ -59,8 +59,11 @@ POLICY_FIELDS = {
     "system": RECORDED,
     "suites": POLICY.suites[:1],
     "gates": [],
+    "regression_level": 0.001,
     "constant_answers": "allow",
     "min_decided": 0.5,
+    "max_invalid": 0.5,
+    "min_overlap": 0.5,
     "judge": None,  # compared whole, below
     "reference": None,  # likewise
     "waivers": [

@@ -8,7 +8,10 @@ from fairgate.github.loosenings import loosened
 BASE = """\
 version: 1
 name: p
+regression_level: 0.01
 min_decided: 0.95
+max_invalid: 0.1
+min_overlap: 0.9
 seed: 42
 system: {recorded: a.jsonl}
 suites:
@@ -51,10 +54,14 @@ def looser(before, after):
         ("max: 0.2,", "max: 0.2, advisory: true,", "made advisory"),
         ("evidence: estimate", "evidence: significant", "evidence lowered from estimate to significant"),
         ("seed: 42", "seed: 42\nconstant_answers: allow", "constant_answers changed from refuse to"),
+        ("min_overlap: 0.9", "min_overlap: 0.1", "min_overlap lowered"),
         ("name: p", "name: q", "name changed from p to q: another baseline"),
         ("seed: 42", "seed: 43", "seed changed from 42 to 43"),
         ("{recorded: a.jsonl}", "{recorded: b.jsonl}", 'recorded changed from "a.jsonl" to "b.jsonl"'),
+        ("regression_level: 0.01", "regression_level: 0.001", "somebody is named less easily"),
+        ("regression_level: 0.01\n", "", None),  # as much by default
         ("min_decided: 0.95", "min_decided: 0.5", "min_decided lowered"),
+        ("max_invalid: 0.1", "max_invalid: 0.9", "max_invalid raised"),
         ("limit: 50", "limit: 5", "suite s: limit changed from 50 to 5"),
         ("  - {id: t, task: sentiment, sources: demo-reviews, limit: 4}\n", "", "suite removed: t"),
         ("  - {metric: rrs/mean, min: 0.1, max_abs: 1.0}\n", "", "rule removed"),
@@ -208,8 +215,9 @@ def test_a_rule_whose_slice_is_no_longer_asked_about_is_said_beside_the_suite():
     ("before", "after"),
     [
         ("max: 0.2,", "max: 0.1,"), ("min: 0.1", "min: 0.5"), ("regression: 0.02", "regression: 0.01"),
-        ("budget: 0.04", "budget: 0.03"),
-        ("min_decided: 0.95", "min_decided: 0.99"),
+        ("budget: 0.04", "budget: 0.03"), ("regression_level: 0.01", "regression_level: 0.05"),
+        ("min_decided: 0.95", "min_decided: 0.99"), ("max_invalid: 0.1", "max_invalid: 0.05"),
+        ("min_overlap: 0.9", "min_overlap: 1.0"),
         ("reason: r", "reason: another"), ("reason: r}", "reason: r}\nredact: hash"),
         ("gates:\n", "gates:\n  - {metric: asr/retrieval, max: 0.01}\n"),
     ],
