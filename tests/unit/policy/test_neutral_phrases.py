@@ -80,7 +80,7 @@ def test_forms_are_drawn_in_the_identities_proportion_and_as_long_as_theirs(name
     phrases = [phrase for group in groups for term in group.terms for phrase in term.phrases]
     share = sum("person" in each.split() for each in phrases) / len(phrases)
     for count in range(2, len(pool.terms)):
-        sample = drawn(pool, groups, count)
+        sample = drawn(replace(pool, draw=count), groups)
         own = {term.term for term in sample.terms}
         marked = sum(term.noun_phrase.count(" ") > 1 for term in sample.terms)
         assert len(own) == count
@@ -89,8 +89,8 @@ def test_forms_are_drawn_in_the_identities_proportion_and_as_long_as_theirs(name
             lengths, theirs = (sorted(map(len, each)) for each in (_phrases(sample), phrases))
             assert abs(mean(lengths) - mean(theirs)) <= 1.5
             assert 0.5 <= pstdev(lengths) / pstdev(theirs) <= 1.25
-    assert drawn(pool, groups, 20).terms == drawn(pool, groups).terms
-    assert drawn(pool, groups, 99) == pool
+    assert pool.draw == 20
+    assert drawn(replace(pool, draw=99), groups).terms == pool.terms
 
 
 def test_a_pool_in_any_language_is_drawn_and_one_without_forms_too():
