@@ -14,6 +14,7 @@ from fairgate.cli import main
 from fairgate.gate import accepted_runs, baseline
 
 
+@pytest.mark.whole
 def test_the_life_of_a_baseline(job, history):
     """Introduction, unchanged, regression, trade-off, more sources, a narrow run that is refused."""
     git = history.git
