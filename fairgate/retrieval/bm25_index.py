@@ -78,7 +78,7 @@ class Bm25Index(IndexInMemory):
         # Rounding moves a score by half a unit of the last place: what is below cannot belong.
         least = np.partition(scores, -top_k)[-top_k] - 2 * 10.0**-DECIMALS
         near = np.flatnonzero(scores >= least)
-        return self._found(near, scores[near], top_k)
+        return self._best_documents(near, scores[near], top_k)
 
     @cached_property
     def _index(self) -> tuple[Any, frozenset[str]]:

@@ -85,7 +85,7 @@ class LabelReader:
         """Read values of `column`."""
         self._column = column
         self._named_after_label = column.lower() not in _NEUTRAL_NAMES
-        self._seen: set[str] = set()
+        self._names: set[str] = set()
         self._flags: bool | None = None
         """Whether the values are flags; unknown before the first value."""
 
@@ -104,8 +104,8 @@ class LabelReader:
             )
         if flag is not None:
             return self._column if flag else f"non-{self._column}"
-        self._seen.add(text)
-        if len(self._seen) > _MOST_LABELS:
+        self._names.add(text)
+        if len(self._names) > _MOST_LABELS:
             raise DataError(
                 f"{location}: column {self._column!r} holds more than {_MOST_LABELS} different "
                 f"values, the last {capped(text)}; expected labels: name another column as `label`"
@@ -198,7 +198,7 @@ def read_document_labels(path: str) -> Mapping[str, str]:
     column = needed_column(path, names, None, LABEL_COLUMNS, "label")
     reader = LabelReader(column)
     labels: dict[str, str] = {}
-    places: dict[str, str] = {}
+    first_locations: dict[str, str] = {}
     for row in read_rows(path, list(dict.fromkeys((ids, column)))):
         location = f"{path}:{row.line}"
         if (label := reader.read(row.values.get(column), location)) is None:
@@ -207,10 +207,10 @@ def read_document_labels(path: str) -> Mapping[str, str]:
         if labels.setdefault(id_, label) != label:
             raise DataError(
                 f"{location}: the document {capped(id_)} is labelled {capped(label)}, and "
-                f"{capped(labels[id_])} at {places[id_]}; expected one label a document: remove "
-                "one of the two"
+                f"{capped(labels[id_])} at {first_locations[id_]}; expected one label a document: "
+                "remove one of the two"
             )
-        places.setdefault(id_, location)
+        first_locations.setdefault(id_, location)
     if not labels:
         raise DataError(
             f'{path}: holds no label; expected rows such as {{"id": "d1", "label": "toxic"}}'

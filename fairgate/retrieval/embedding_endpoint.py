@@ -32,8 +32,8 @@ _FEWER = frozenset({400, 413, 422})
 class Metered(Protocol):
     """What counts requests and ends them with the policy's budget."""
 
-    def begin(self, left: int) -> None:
-        """Count one request; `left` texts still have no vector. Raises BudgetError."""
+    def begin(self, remaining: int) -> None:
+        """Count one request; `remaining` texts still have no vector. Raises BudgetError."""
         ...
 
     def add(self, usage: Usage) -> None:

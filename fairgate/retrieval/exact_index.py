@@ -87,7 +87,7 @@ class IndexInMemory:
         require_documents(len(documents))
         return documents
 
-    def _found(self, rows: RowNumbers, scores: Scores, top_k: int) -> list[Document]:
+    def _best_documents(self, rows: RowNumbers, scores: Scores, top_k: int) -> list[Document]:
         """Return the best of these rows, which ascend."""
         best = zip(
             *(column[:top_k].tolist() for column in ranked(rows, scores, DECIMALS)), strict=True
@@ -151,7 +151,7 @@ class InnerProductIndex(IndexInMemory):
         limit = np.partition(rough, -top_k)[-top_k] - 2 * error - 10.0**-DECIMALS
         rows = np.flatnonzero(rough >= limit)
         scores = (self._vectors[rows].astype(np.float64) * wide).sum(axis=1)
-        return self._found(rows, scores, top_k)
+        return self._best_documents(rows, scores, top_k)
 
     @cached_property
     def _vectors(self) -> Vectors:

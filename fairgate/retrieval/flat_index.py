@@ -226,7 +226,7 @@ class FlatIndex:
 
 
 def _position(folder: IndexFolder, id_: str) -> int:
-    """Return the place of a document. Raises RetrievalError for an unknown id."""
+    """Return the row of a document. Raises RetrievalError for an unknown id."""
     if (position := folder.position(id_)) is None:
         raise RetrievalError(
             f"document {id_!r:.80} is not in the index; expected an id of the corpus: the stored "

@@ -1,4 +1,4 @@
-"""The folder of indexes: one appears whole, by one process at a time; unused ones are removed.
+"""The folder of indexes: each appears whole, by one process at a time; unused ones are removed.
 
 Vectors that earlier builds have made are taken from there: a corpus that changes by 1 % embeds 1 %.
 An index names each vector by the hash of embedder and text. Every vector that is taken is compared
@@ -85,10 +85,10 @@ def sole_builder(target: Path, progress: Progress) -> Iterator[None]:
         target.parent.mkdir(parents=True, exist_ok=True)
         leftovers = {path.name.removesuffix(".lock") for path in target.parent.glob(f"{_PREFIX}*")}
         for name in sorted(leftovers):
-            with _held(target.with_name(name.removeprefix(_PREFIX)), None) as is_free:
+            with _locked(target.with_name(name.removeprefix(_PREFIX)), None) as is_free:
                 if is_free:  # its process has ended
                     shutil.rmtree(target.with_name(name), ignore_errors=True)
-        with _held(target, progress):
+        with _locked(target, progress):
             yield
     except OSError as error:
         raise StoreError.of_os_error(error, path=target, option="--cache") from error
@@ -119,7 +119,7 @@ def remove_whole(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _held(target: Path, progress: Progress | None) -> Iterator[bool]:
+def _locked(target: Path, progress: Progress | None) -> Iterator[bool]:
     """Lock the building of `target`; without `progress` say whether it was free, and never wait."""
     path = target.with_name(f"{_PREFIX}{target.name}.lock")
     while True:
@@ -139,7 +139,7 @@ def _held(target: Path, progress: Progress | None) -> Iterator[bool]:
                     raise
                 is_ours = False
             if not is_ours and progress is not None:
-                continue  # its holder removed the file: whoever comes next locks another one
+                continue  # its holder removed the file: whoever comes next locks another file
             try:
                 yield is_ours
             finally:
@@ -200,7 +200,7 @@ class EarlierVectors:
         """Look for `wanted` (their keys) in the indexes below `root`, the last used first."""
         self.root = root
         self.dimensions = 0
-        """Of the vectors that were found; 0 where there are none."""
+        """Of the vectors of earlier indexes; 0 where there are none."""
         self._sources: list[Vectors] = []
         self._source = np.full(len(wanted), _NONE, dtype=np.int16)
         self._row = np.zeros(len(wanted), dtype=np.int64)
@@ -218,10 +218,10 @@ class EarlierVectors:
 
     def fill(self, block: Vectors, start: int) -> None:
         """Write into `block`, the vectors from position `start` on, those that are known."""
-        here = slice(start, start + len(block))
+        span = slice(start, start + len(block))
         for number, vectors in enumerate(self._sources):
-            chosen = np.flatnonzero(self._source[here] == number)
-            block[chosen] = vectors[self._row[here][chosen]]
+            chosen = np.flatnonzero(self._source[span] == number)
+            block[chosen] = vectors[self._row[span][chosen]]
 
     def _take(
         self,

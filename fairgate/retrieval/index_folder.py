@@ -209,9 +209,9 @@ class IndexFolder:
             raise self.damaged(f"document {position + 1} has a label that is no text")
         return CorpusDocument(id=id_, text=text, label=label)
 
-    def damaged(self, what: str) -> RetrievalError:
+    def damaged(self, fault: str) -> RetrievalError:
         """Return the error for damage that shows only in use."""
-        return RetrievalError(f"{self._folder}: {what}; delete the folder, it is built again")
+        return RetrievalError(f"{self._folder}: {fault}; delete the folder, it is built again")
 
 
 def mapped(path: Path) -> npt.NDArray[Any]:

@@ -142,7 +142,7 @@ def manifest_path(output: Path) -> Path:
 
 
 class _Preparation:
-    """One run over one input: what was read, dropped and why."""
+    """One run over one input: rows read, rows dropped and why."""
 
     def __init__(
         self,
