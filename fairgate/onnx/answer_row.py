@@ -100,7 +100,7 @@ class LabelTokens:
 
 @dataclass(slots=True)
 class LabelTrace:
-    """What has to be remembered of each step of one answer to compute its margin.
+    """Logits of each step of one answer, from which its margin is computed.
 
     The margin is how clearly the model preferred the label it chose over the best other one. A
     label has variants: with and without a leading space, in lower case, capitalised and upper case,
@@ -129,9 +129,9 @@ class LabelTrace:
 
     def add(self, logits: npt.NDArray[Any], token: int, text_length: int) -> None:
         """Store one step."""
-        places = self.labels.tracked
-        tracked = logits[places].astype(np.float64).tolist()
-        scores = dict(zip(places.tolist(), tracked, strict=True))
+        tracked_tokens = self.labels.tracked
+        tracked_logits = logits[tracked_tokens].astype(np.float64).tolist()
+        scores = dict(zip(tracked_tokens.tolist(), tracked_logits, strict=True))
         scores[token] = float(logits[token])
         self.steps.append((token, scores))
         self.ends.append(text_length)

@@ -1,7 +1,7 @@
 """Finds each layer's attention in a decoder graph, and replaces it by operators made for it.
 
 Layers are recognised by the nodes that exporters write, fifty a layer, of which most compute shapes
-and rotate. In their place stand two branches of an `If` on the input `JOINT_INPUT`, which share the
+and rotate. They are replaced by two branches of an `If` on the input `JOINT_INPUT`, which share the
 weights. One reads prompts, many tokens of each row behind as many in the cache, with a copy of the
 cache but none for each head that shares it. The other adds a token to each row: the operator
 GroupQueryAttention reads each row's own tokens only, wherever the others end, and writes into the
@@ -102,7 +102,7 @@ class Attention:
     """What query, keys and values are made of, where that is beyond doubt."""
 
     @property
-    def given(self) -> tuple[str, str, str]:
+    def token_values(self) -> tuple[str, str, str]:
         """Return the values of new tokens: query, key and value, `[rows, heads, tokens, size]`."""
         return self.query, self.keys.input[1], self.values.input[1]
 
@@ -175,9 +175,9 @@ class GraphIndex:
         if keys is None or values is None:
             return None
         shared, size, kind = self._sizes(keys)
-        heads, rest = divmod(self._width(product), size or 1)
+        heads, remainder = divmod(self._width(product), size or 1)
         alike = shared and size and self._sizes(values) == (shared, size, kind)
-        if not alike or not heads or rest or heads % shared:
+        if not alike or not heads or remainder or heads % shared:
             return None
         return Attention(
             product=product,
@@ -267,7 +267,7 @@ class GraphIndex:
         return source if source and _attribute(self.makers[name], "perm") == order else ""
 
     def hides_plainly(self, mask: str) -> bool:
-        """Return whether a mask compares slots once and knows no place beyond what is tried out.
+        """Return whether a mask compares slots once and treats alike all slots beyond the tried.
 
         Operators that attend by themselves know one mask only. A window, a chunk, a prefix that
         everyone sees or a bias by distance (ALiBi) may stand in a graph while `config.json` is
@@ -278,13 +278,13 @@ class GraphIndex:
         """
         from onnx import numpy_helper
 
-        waiting, seen, compared = [mask], set[str](), 0
+        waiting, visited, compared = [mask], set[str](), 0
         while waiting:
             name = waiting.pop()
             node = self.makers.get(name)
-            if name in seen or (name == _PADDING and node is None):
+            if name in visited or (name == _PADDING and node is None):
                 continue
-            seen.add(name)
+            visited.add(name)
             numbers = self.constants.get(name, [])
             if node is not None and node.op_type == "ConstantOfShape":
                 tensors = [numpy_helper.to_array(attribute.t) for attribute in node.attribute]
@@ -304,13 +304,13 @@ class GraphIndex:
 
         None where the mask reads anything else of them.
         """
-        waiting, seen, counters = [layer.mask], set[str](), []
+        waiting, visited, counters = [layer.mask], set[str](), []
         while waiting:
             name = waiting.pop()
             node = self.makers.get(name)
-            if node is None or name in seen:
+            if node is None or name in visited:
                 continue
-            seen.add(name)
+            visited.add(name)
             shapes = self.makers.get(node.input[0]) if node.op_type == "Gather" else None
             if shapes is not None and shapes.op_type == "Shape" and not shapes.attribute:
                 axis = self.constants.get(node.input[1], [])
@@ -530,16 +530,16 @@ def _lengths(model: Any, layer: Attention) -> list[Any]:
         model.graph.initializer.append(helper.make_tensor(_PREFIX + name, *tensor))
 
     def made(operator: str, inputs: Sequence[str], output: str, **options: Any) -> Any:
-        names = [name if name in given else _PREFIX + name for name in inputs]
+        names = [name if name in input_names else _PREFIX + name for name in inputs]
         return helper.make_node(operator, names, [_PREFIX + output], **options)
 
-    given = {value.name for value in model.graph.input}
+    input_names = {value.name for value in model.graph.input}
     before = [
         made("ReduceSum", [_PADDING, "axis"], "sums", keepdims=0),
         made("Sub", ["sums", "one"], "before"),
     ]
     rotating = []
-    if _POSITIONS in given:
+    if _POSITIONS in input_names:
         before = [made("Reshape", [_POSITIONS, "flat"], "before")]
         rotating = [
             made("Size", [_POSITIONS], "size"),
@@ -601,7 +601,7 @@ def _reading(layer: Attention, prefix: str) -> list[Any]:
     def reshaped(source: str, shape: str, output: str) -> str:
         return made("Reshape", [source, _PREFIX + shape], output)
 
-    queries, keys, values = layer.given
+    queries, keys, values = layer.token_values
     if (inputs := layer.plain_inputs) is not None:
         own = [f"{prefix}query", f"{prefix}key"]
         nodes += _rotated(inputs, own)
@@ -635,7 +635,7 @@ def _joint(layer: Attention, prefix: str) -> list[Any]:
     make_node, own = helper.make_node, [f"{prefix}{name}" for name in ("query", "key", "value")]
     if (inputs := layer.plain_inputs) is None:
         shapes = [_PREFIX + shape for shape in ("queries", "cached", "cached")]
-        parts = zip(layer.given, shapes, own, strict=True)
+        parts = zip(layer.token_values, shapes, own, strict=True)
         nodes = [make_node("Reshape", [value, shape], [name]) for value, shape, name in parts]
     else:
         nodes = _rotated(inputs, own[:2])

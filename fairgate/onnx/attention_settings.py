@@ -179,15 +179,15 @@ def rotary_switch(config: Mapping[str, Any], path: Path) -> int | None:
 
     `path` names the model. Raises ModelError.
     """
-    places, key = [], "original_max_position_embeddings"
+    switches, key = [], "original_max_position_embeddings"
     for part in (config, within(config, "text_config")):
         for name in ("rope_scaling", "rope_parameters"):
             scaling = within(part, name)
             kind = within(scaling, "rope_type") or within(scaling, "type")
             switch = within(part, key) or within(scaling, key)
             if kind in _SWITCHING and switch is not None:
-                places.append(whole_number(switch, path, key))
-    return min(places, default=None)
+                switches.append(whole_number(switch, path, key))
+    return min(switches, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

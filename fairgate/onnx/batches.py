@@ -101,17 +101,17 @@ class BatchSize:
     def halving(
         self, number: int, run: Callable[[Sequence[int]], Iterator[tuple[int, T]]]
     ) -> Iterator[tuple[int, T]]:
-        """Yield `(place, result)` for the places 0 to `number`, as `run` gives them for those left.
+        """Yield `(position, result)` for positions from 0 to `number`, as `run` gives them.
 
-        Where memory runs out, the rest is run again, half as many rows at once. Raises ModelError
-        where there is no room for one.
+        Where memory runs out, the remaining positions are run again, half as many rows at once.
+        Raises ModelError where there is no room for one row.
         """
-        left: Sequence[int] = range(number)
-        while left:
+        remaining: Sequence[int] = range(number)
+        while remaining:
             done: set[int] = set()
             reason = ""
             try:
-                for position, result in run(left):
+                for position, result in run(remaining):
                     done.add(position)
                     yield position, result
             except OutOfMemoryError as error:
@@ -119,10 +119,12 @@ class BatchSize:
             except MemoryError as error:
                 reason = f"MemoryError {error}".strip()
             # Behind the handlers, so that nothing of what failed is held any longer.
-            left = [position for position in left if position not in done] if reason else []
-            if left and self.rows == 1:
+            remaining = (
+                [position for position in remaining if position not in done] if reason else []
+            )
+            if remaining and self.rows == 1:
                 raise ModelError(f"{reason}. {_ALONE}")
-            if left:
+            if remaining:
                 before, self.rows = self.rows, self.rows // 2
                 self.notices.append(
                     f"memory ran out with {before} prompts at a time; the run went on with "
@@ -152,7 +154,7 @@ def batches_by_width(
     """
     widths = [width_of(length) for length in lengths]
     by_width: dict[int, list[int]] = {}
-    for position in sorted(range(len(lengths)), key=lambda place: (widths[place], place)):
+    for position in sorted(range(len(lengths)), key=lambda row: (widths[row], row)):
         by_width.setdefault(widths[position], []).append(position)
     for width, positions in by_width.items():
         for start in range(0, len(positions), batch_size):

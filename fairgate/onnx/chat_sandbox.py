@@ -177,7 +177,7 @@ def _joined(context: Context, values: list[Any]) -> str:
 
 
 @pass_context
-def _shown(context: Context, value: Any) -> Any:
+def _printed(context: Context, value: Any) -> Any:
     budget = _budget(context)
     if isinstance(value, Iterator | range):
         raise SecurityError("prints an iterator")
@@ -205,7 +205,7 @@ class ChatSandbox(ImmutableSandboxedEnvironment):
 
     def __init__(self, **options: Any) -> None:
         """Take jinja2's options."""
-        super().__init__(optimized=False, finalize=_shown, **options)
+        super().__init__(optimized=False, finalize=_printed, **options)
         self.globals = {
             name: self.globals[name] for name in ("range", "cycler", "joiner", "namespace")
         }

@@ -99,9 +99,9 @@ class OnnxDecoder:
         prompts: Sequence[list[int]],
         forms: Sequence[OptionTokens],
         widest: int | None,
-        left: Sequence[int],
+        remaining: Sequence[int],
     ) -> Iterator[tuple[int, Execution]]:
-        """Yield the answers to those that are left, by their positions among all.
+        """Yield the answers to the `remaining` requests, by their positions among all.
 
         The contexts of forms are rows beside the answers: a prompt is read once for both.
         """
@@ -118,15 +118,19 @@ class OnnxDecoder:
                 may_think_for=self._thinking_room(len(prompts[position])),
             )
             # Equal prompts, which differ in their seeds, come into one batch and are read once.
-            for position in sorted(left, key=prompts.__getitem__)
+            for position in sorted(remaining, key=prompts.__getitem__)
         ]
         scored = ScoredForms(
-            {position: requests[position].forms for position in left if requests[position].forms},
+            {
+                position: requests[position].forms
+                for position in remaining
+                if requests[position].forms
+            },
             forms,
         )
         read = [*((row.prompt, len(row.prompt)) for row in rows), *scored.rows]
         batches = (
-            ([rows[number] if number < len(rows) else None for number in batch.places], batch)
+            ([rows[number] if number < len(rows) else None for number in batch.row_indices], batch)
             for batch in map(
                 partial(scored.watching, first=len(rows)),
                 self._batches(read, self._decoding.max_new_tokens, widest),
@@ -154,8 +158,8 @@ class OnnxDecoder:
             widest = self._prepare([context.tokens for context in contexts], 0)
             self._check_vocabulary({token for options in scored for token in options.looked_up})
             score = partial(self._score, contexts, widest)
-            of_places = dict(self._batch.halving(len(contexts), score))
-            remaining = iter([of_places[number] for number in range(len(contexts))])
+            scores_by_context = dict(self._batch.halving(len(contexts), score))
+            remaining = iter([scores_by_context[number] for number in range(len(contexts))])
         return [options.summed([next(remaining) for _ in options.contexts]) for options in scored]
 
     def _options_of(self, request: GenerationRequest) -> OptionTokens:
@@ -174,14 +178,14 @@ class OnnxDecoder:
         return OptionTokens.of(*self._prompts.encode_with_option(request.prompt, texts))
 
     def _score(
-        self, contexts: Sequence[Context], widest: int | None, left: Sequence[int]
+        self, contexts: Sequence[Context], widest: int | None, remaining: Sequence[int]
     ) -> Iterator[tuple[int, list[dict[int, float]]]]:
-        """Yield what those that are left say of the tokens behind them, by their place."""
-        rows = [(contexts[number].tokens, contexts[number].start) for number in left]
+        """Yield the log-probabilities behind the `remaining` contexts, by their position."""
+        rows = [(contexts[number].tokens, contexts[number].start) for number in remaining]
         for batch in self._batches(rows, 0, widest):
             logits, _ = batch.prefill()
-            for own, number in zip(logits, batch.places, strict=False):
-                yield left[number], contexts[left[number]].read(own)
+            for own, number in zip(logits, batch.row_indices, strict=False):
+                yield remaining[number], contexts[remaining[number]].read(own)
 
     def _answer_jointly(
         self, batches: Iterator[tuple[list[AnswerRow | None], PromptBatch]], rows: list[AnswerRow]
@@ -244,9 +248,9 @@ class OnnxDecoder:
                 return
             few = len(running) <= _COMPACT_BELOW * len(rows) and len(rows) > 2
             if few and self._session.selects:
-                places = running if len(running) > 1 else running * 2
-                cache = self._session.select(cache, places)
-                rows = [rows[number] for number in places]
+                row_indices = running if len(running) > 1 else running * 2
+                cache = self._session.select(cache, row_indices)
+                rows = [rows[number] for number in row_indices]
             logits = self._session.step(cache, [row.last_token if row else 0 for row in rows])
 
     def _take(self, row: AnswerRow, logits: npt.NDArray[Any], likeliest: int) -> None:
@@ -268,8 +272,10 @@ class OnnxDecoder:
         if not self._prompts.may_think:
             return 0
         limits = (self._prompts.context_tokens, self._session.reach.furthest(prompt))
-        left = [end - prompt - self._decoding.max_new_tokens for end in limits if end is not None]
-        return max(0, min([self._decoding.thinking_tokens, *left]))
+        free_tokens = [
+            end - prompt - self._decoding.max_new_tokens for end in limits if end is not None
+        ]
+        return max(0, min([self._decoding.thinking_tokens, *free_tokens]))
 
     def _batches(
         self, rows: Sequence[Read], new_tokens: int, widest: int | None
@@ -278,12 +284,12 @@ class OnnxDecoder:
 
         session = self._session
 
-        def width(done: int, rest: int) -> int:
+        def width(done: int, unread: int) -> int:
             if not session.pads:
-                return rest
-            thinking = self._thinking_room(done + rest) if new_tokens else 0
-            left = None if widest is None else widest - done
-            return session.reach.width(rest, new_tokens + thinking, left)
+                return unread
+            thinking = self._thinking_room(done + unread) if new_tokens else 0
+            limit = None if widest is None else widest - done
+            return session.reach.width(unread, new_tokens + thinking, limit)
 
         most = 1 if session.one_by_one else self._batch.rows
         return PromptBlocks(session, most).batches(rows, width)

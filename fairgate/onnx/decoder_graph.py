@@ -225,14 +225,14 @@ def _distances(index: GraphIndex, node: Any) -> Iterator[int]:
     Of a Trilu those that its diagonal is moved by.
     """
     is_band = node.op_type == "Trilu"
-    waiting, seen = list(node.input[1:] if is_band else node.input), set[str]()
+    waiting, visited = list(node.input[1:] if is_band else node.input), set[str]()
     slots, numbers = is_band, list[float]()
     while waiting:
         name = waiting.pop()
         maker = index.makers.get(name)
-        if name in seen:
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         if maker is None or maker.op_type == "Constant":
             numbers += index.constants.get(name, [])
         elif maker.op_type == "Range":
@@ -369,7 +369,7 @@ def drop_softmax_guards(model: Any) -> int:
 
 
 def cut_to_positions(model: Any) -> bool:
-    """Cut a loaded graph; return False, and change nothing, where the place is not beyond doubt.
+    """Cut a loaded graph; return False, and change nothing, where the position to cut is in doubt.
 
     Found means: from the output `logits` back through elementwise operations with constants to
     one product, in whatever format, whose weights depend on no input. That makes the projection's

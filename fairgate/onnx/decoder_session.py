@@ -343,25 +343,27 @@ class JointRows:
         self._lengths = np.zeros(_FEWEST, dtype=np.int64)
         self._rows = 0
 
-    def join(self, cache: Cache, places: list[int]) -> None:
+    def join(self, cache: Cache, row_indices: list[int]) -> None:
         """Add these rows of a batch that was read, behind those that are here, in this order."""
-        if not places:
+        if not row_indices:
             return
-        added, begin, end = cache.lengths[places], self._rows, self._rows + len(places)
+        added, begin, end = cache.lengths[row_indices], self._rows, self._rows + len(row_indices)
         values = [value.numpy() for value in cache.values]
         self._reserve(max(end, self._fewest), int(added.max()) + 1, values)
         for array, value in zip(self._arrays, values, strict=True):
-            for row, number, length in zip(array[begin:end], places, added.tolist(), strict=True):
+            for row, number, length in zip(
+                array[begin:end], row_indices, added.tolist(), strict=True
+            ):
                 row[:, :length] = value[number, :, :length]
         self._lengths[begin:end] = added
         self._rows = end
 
-    def leave(self, places: Iterable[int]) -> list[int]:
-        """Take rows out and return the others' places in their new order.
+    def leave(self, row_indices: Iterable[int]) -> list[int]:
+        """Take rows out and return the other rows' indices in their new order.
 
         Rows from the end fill the gaps.
         """
-        gone = set(places)
+        gone = set(row_indices)
         size = self._rows - len(gone)
         order = list(range(size))
         last = (number for number in range(size, self._rows) if number not in gone)
@@ -392,11 +394,11 @@ class JointRows:
     def _reserve(self, rows: int, slots: int, like: Sequence[npt.NDArray[Any]]) -> None:
         """Make room for so many rows with so many slots each, and some to spare."""
         arrays = self._arrays
-        here, free = (arrays[0].shape[0], arrays[0].shape[2]) if arrays else (0, 0)
-        if rows <= here and slots <= free:
+        row_capacity, slot_capacity = (arrays[0].shape[0], arrays[0].shape[2]) if arrays else (0, 0)
+        if rows <= row_capacity and slots <= slot_capacity:
             return
         wider = max(slots, self._longest + 1) + self._spare
-        rows, slots = max(rows, here), free if slots <= free else wider
+        rows, slots = max(rows, row_capacity), slot_capacity if slots <= slot_capacity else wider
         held_lengths = self._lengths[: self._rows]
         used = int(held_lengths.max(initial=0))
         self._arrays = [
@@ -414,7 +416,7 @@ def _opened(
 ) -> tuple[Any, GraphFacts]:
     """Return an `onnxruntime.InferenceSession` of a folder's graph, changed if possible.
 
-    A graph that is replaced meanwhile is an error too: places of weights are those of its file.
+    A graph that is replaced meanwhile is an error too: weights lie where its file says.
     """
     before = _state(folder.graph)
     window = read_attention_settings(folder).window
@@ -480,7 +482,7 @@ def _check_is_decoder(
         if name in caches or name in _BY_TOKEN
         if any(isinstance(size, int) for size in _free_sizes(node.shape))
     ]
-    for wrong, what in (
+    for wrong, fault in (
         (unknown, "needs inputs this engine does not know"),
         (missing, "lacks the cache outputs"),
         (unsupported, "has inputs of a type this engine does not support"),
@@ -491,7 +493,7 @@ def _check_is_decoder(
         (flat, "has cache inputs that are not [rows, heads, tokens, size] with known sizes"),
     ):
         if wrong:
-            raise ModelError(f"{graph!r} {what}: {', '.join(wrong)[:300]}. {_NEXT_STEP}")
+            raise ModelError(f"{graph!r} {fault}: {', '.join(wrong)[:300]}. {_NEXT_STEP}")
 
 
 def _free_sizes(shape: Sequence[Any]) -> Sequence[Any]:

@@ -148,7 +148,7 @@ class EncoderSession:
         fitting: Callable[[int], int],
         take: Callable[[list[int], Vectors], T],
     ) -> Iterator[T]:
-        """Yield `take(places, states)` for batches of rows, each row once; `take` runs in threads.
+        """Yield `take(row_indices, states)` for batches that share no row; `take` runs in threads.
 
         `batch_size` rows run at a time, None: as many as the device gains from; `fitting` keeps
         widths within the model's. What a row gets depends on no other row and on no number of
@@ -168,11 +168,11 @@ class EncoderSession:
         batches = list(batches_by_width(lengths, most, width_of))
 
         def work(batch: tuple[int, list[int]]) -> T:
-            width, places = batch
-            together = [rows[number] for number in places]
+            width, row_indices = batch
+            together = [rows[number] for number in row_indices]
             copies = [together[0]] * (most - len(together) if fills else 0)
             states = self.run([*together, *copies], fitting(width))
-            return take(places, states[: len(places)])
+            return take(row_indices, states[: len(row_indices)])
 
         if self._threads == 1 or len(batches) < 2:
             yield from map(work, batches)
@@ -430,13 +430,13 @@ class EncoderTokens:
     def _check_room(self, tokenizer: Any, limit: int) -> None:
         """Refuse what leaves no token to the text: all texts would be the same."""
         for prompt in (self._settings.query_prompt, self._settings.document_prompt):
-            taken = len(tokenizer.encode(_clean(prompt)).ids)
-            if taken >= limit:
-                what = f"the prompt {quoted(prompt)} takes" if prompt else "special tokens take"
+            token_count = len(tokenizer.encode(_clean(prompt)).ids)
+            if token_count >= limit:
+                subject = f"the prompt {quoted(prompt)} takes" if prompt else "special tokens take"
                 raise ModelError(
-                    f"{what} {taken} tokens, but {str(self._folder.path)!r} reads only {limit}, so "
-                    "nothing of a text is left. Choose a shorter prompt in the policy, or another "
-                    "model."
+                    f"{subject} {token_count} tokens, but {str(self._folder.path)!r} reads only "
+                    f"{limit}, so nothing of a text is left. Choose a shorter prompt in the "
+                    "policy, or another model."
                 )
 
     def _check_agreement(self, tokenizer: Any) -> None:
@@ -557,10 +557,10 @@ class OnnxEncoder:
             left_out = self._tokens.prompt_length(self._prompt)
         self._check_lengths([len(row.ids) for row in rows])
 
-        def take(places: list[int], states: Vectors) -> dict[str, Vectors]:
+        def take(row_indices: list[int], states: Vectors) -> dict[str, Vectors]:
             return {
                 unique[number]: self._vector(state, rows[number], left_out)
-                for number, state in zip(places, states, strict=True)
+                for number, state in zip(row_indices, states, strict=True)
             }
 
         parts = self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take)
@@ -681,7 +681,7 @@ class OnnxClassifier:
             self._folder, device=device, threads=threads, pooled=True, vector="logits"
         )
         self._tokens = EncoderTokens(self._folder, classifier_settings(self._folder))
-        self._known: dict[str, Classified] = {}
+        self._classified: dict[str, Classified] = {}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -694,10 +694,10 @@ class OnnxClassifier:
 
     def classify(self, texts: Sequence[str]) -> list[Classified]:
         """Classify each text, in order. Raises ModelError."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        new = [text for text in dict.fromkeys(texts) if text not in self._classified]
         rows = self._tokens.rows(new) if new else []
 
-        def take(places: list[int], states: Vectors) -> dict[str, Classified]:
+        def take(row_indices: list[int], states: Vectors) -> dict[str, Classified]:
             if states.shape[1] != len(self._groups):
                 raise ModelError(
                     f"the classifier {str(self._folder.path)!r} returned {states.shape[1]} scores "
@@ -712,12 +712,12 @@ class OnnxClassifier:
                 )
             return {
                 new[number]: decided(scores, self._groups)
-                for number, scores in zip(places, states.astype(np.float64), strict=True)
+                for number, scores in zip(row_indices, states.astype(np.float64), strict=True)
             }
 
         for part in self._session.each_batch(rows, self._batch_size, self._tokens.fitting, take):
-            self._known |= part
-        return [self._known[text] for text in texts]
+            self._classified |= part
+        return [self._classified[text] for text in texts]
 
 
 def mapped_labels(

@@ -169,9 +169,9 @@ def read_prompts(
         reason = f"its prompts are called {quoted(', '.join(stored))}, none `query` or `document`"
     elif isinstance(default, str) and default not in prompts:
         reason = f"its default prompt {quoted(default)} is not among them"
-    elif other := _meant(stored, "document", r"doc|passage|corpus|context"):
+    elif other := _prompt_named(stored, "document", r"doc|passage|corpus|context"):
         reason = f"its prompt of documents is called {quoted(other)}, not `document`"
-    elif other := _meant(stored, "query", r"quer|question"):
+    elif other := _prompt_named(stored, "query", r"quer|question"):
         reason = f"its prompt of queries is called {quoted(other)}, not `query`"
     elif not stored and not {"query", "document"} <= prompts.keys():
         reason = f"its files list none, {_advice(folder)}"
@@ -187,7 +187,7 @@ def read_prompts(
     )
 
 
-def _meant(stored: Mapping[str, str], name: str, words: str) -> str:
+def _prompt_named(stored: Mapping[str, str], name: str, words: str) -> str:
     """Return a prompt that is meant for a side by its name, where none has the side's own."""
     names = sorted(other for other in stored if re.search(words, other, re.IGNORECASE))
     return next(iter(names), "") if name not in stored else ""
@@ -388,11 +388,11 @@ def _check_similarity(folder: ModelFolder, config: dict[str, Any], *, loses_leng
             f"{str(folder.path)!r} is a {quoted(str(kind))}, expected a SentenceTransformer: its "
             "output is no vector to compare texts by. Choose an embedding model."
         )
-    meant = config.get("similarity_fn_name") or "cosine"
-    if meant != "cosine" and loses_lengths:
+    similarity = config.get("similarity_fn_name") or "cosine"
+    if similarity != "cosine" and loses_lengths:
         raise ModelError(
-            f"{str(folder.path)!r} is made to be compared by {quoted(str(meant))} of vectors of "
-            "any length, but this retriever compares vectors of length one. Choose a model for "
+            f"{str(folder.path)!r} is made to be compared by {quoted(str(similarity))} of vectors "
+            "of any length, but this retriever compares vectors of length one. Choose a model for "
             "cosine; a `bbq` suite compares by inner product with `contriever:MODEL`."
         )
 

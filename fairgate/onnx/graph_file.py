@@ -1,4 +1,4 @@
-"""Reads an ONNX file without the weights inside it: places of weights, outputs, and the graph.
+"""Reads an ONNX file without the weights inside it: offsets of weights, outputs, and the graph.
 
 The package `onnx` copies all that is in a file, weights included. Here a file is mapped and walked
 field by field: a run whose results are all stored needs only the names, and neither `onnx` nor
@@ -193,7 +193,7 @@ def external_locations(graph: Path) -> frozenset[str]:
 
 
 def read_structure(graph: Path) -> tuple[bytes, Path] | None:
-    """Return a graph whose weights are references to their places in its file, and its folder.
+    """Return a graph whose weights are references to their offsets in its file, and its folder.
 
     None where they cannot be left in it: where the graph has external data already (they are
     looked up beside the link to the file, not beside the file), is written in several parts, or

@@ -61,9 +61,12 @@ class RowScales:
         return all(map(self._is_by_row, self._products))
 
     def _is_by_row(self, product: Any) -> bool:
-        codes, *rest = product.input
+        codes, *other_inputs = product.input
         quantised = self._makers.get(codes)
-        if product.domain != MICROSOFT or not set(filter(None, rest)) <= self._stored.keys():
+        if (
+            product.domain != MICROSOFT
+            or not set(filter(None, other_inputs)) <= self._stored.keys()
+        ):
             return False
         if quantised is None or quantised.op_type != _QUANTISED or quantised.domain not in _ONNX:
             return False
@@ -77,16 +80,16 @@ class RowScales:
 
     def _activations(self, scaled: str) -> Iterator[str]:
         """Yield what reductions over the last axis read behind elementwise steps, nearest first."""
-        waiting, seen = [scaled], {scaled}
-        while waiting and len(seen) <= _MOST_STEPS:
+        waiting, visited = [scaled], {scaled}
+        while waiting and len(visited) <= _MOST_STEPS:
             node = self._makers.get(waiting.pop(0))
             if node is None or node.domain not in _ONNX:
                 continue
             if self._reduces_rows(node):
                 yield from self._behind_signs(node.input[0])
             elif node.op_type in _ELEMENTWISE:
-                waiting += [name for name in node.input if name and name not in seen]
-                seen.update(node.input)
+                waiting += [name for name in node.input if name and name not in visited]
+                visited.update(node.input)
 
     def _behind_signs(self, name: str) -> Iterator[str]:
         """Yield a value and what it is the magnitude or a copy of."""
@@ -100,7 +103,7 @@ class RowScales:
     def _has_no_other_source(self, scaled: str, activation: str) -> bool:
         """Return whether a value is made of an activation and its rows' own scales alone."""
         waiting, is_whole = [(scaled, False)], False
-        seen = set(waiting)
+        visited = set(waiting)
         while waiting:
             name, is_reduced = waiting.pop()
             if name == activation:
@@ -109,7 +112,7 @@ class RowScales:
             if name in self._stored:
                 continue
             node = self._makers.get(name)
-            if node is None or len(seen) > _MOST_STEPS or node.domain not in _ONNX:
+            if node is None or len(visited) > _MOST_STEPS or node.domain not in _ONNX:
                 return False
             if self._reduces_rows(node) and not is_reduced:
                 sources = {(node.input[0], True)}
@@ -117,8 +120,8 @@ class RowScales:
                 sources = {(source, is_reduced) for source in node.input if source}
             else:
                 return False
-            waiting += sources - seen
-            seen |= sources
+            waiting += sources - visited
+            visited |= sources
         return is_whole
 
     def _reduces_rows(self, node: Any) -> bool:

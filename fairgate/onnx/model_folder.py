@@ -60,13 +60,13 @@ def content_files(folder: Path, graph: Path) -> list[Path]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     """Yield all files below the folder, links followed once, hidden folders left out."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     for current, names, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(current)
-        if real in seen:
+        if real in visited:
             names.clear()
             continue
-        seen.add(real)
+        visited.add(real)
         names[:] = [name for name in names if not name.startswith(".")]
         yield from (file for name in files if (file := Path(current, name)).is_file())
 
@@ -177,8 +177,8 @@ class ModelFolder:
             except OSError:  # a folder, or told where it is needed
                 continue
             # Weights may begin with any bytes, but with no text.
-            if beginning.isascii() and (what := stand_in(beginning)):
-                raise ModelError(f"{str(file)!r} cannot be loaded: it {what}.")
+            if beginning.isascii() and (fault := stand_in(beginning)):
+                raise ModelError(f"{str(file)!r} cannot be loaded: it {fault}.")
 
     @classmethod
     def _of_graph(cls, graph: Path) -> ModelFolder:
@@ -246,7 +246,7 @@ class ModelFolder:
     def fingerprint(self, *facts: object) -> str:
         """Return 32 hex digits for the content of all files that matter plus `facts`.
 
-        Covers the graph, the files it names as the place of its weights, tokenizer, templates and
+        Covers the graph, the files it names as files of its weights, tokenizer, templates and
         settings; not licences, notes, other graphs or the original weights, so adding a README
         changes nothing. Raises ModelError where a file outside the folder is named.
         """
@@ -336,8 +336,8 @@ def fetch(name: str, *, revision: str | None, models: Path, file: str | None = N
 
         files = _listed(name, revision)
         if files is None:  # only the hub has the list of them
-            here = {"local_files_only": True, "allow_patterns": ["config.json"]}
-            return Path(snapshot_download(name, revision=revision, **here))
+            cache_options = {"local_files_only": True, "allow_patterns": ["config.json"]}
+            return Path(snapshot_download(name, revision=revision, **cache_options))
     graphs = _graphs(files)
     if file is not None:
         if file not in files:

@@ -53,7 +53,7 @@ class OptionTokens:
     """Of each option: its tokens behind what all begin with."""
     contexts: tuple[Context, ...]
     """The longest ones, in the order of their tokens."""
-    places: tuple[int, ...]
+    context_indices: tuple[int, ...]
     """Of each option: which of the contexts it is read in."""
 
     @classmethod
@@ -69,19 +69,19 @@ class OptionTokens:
             for number, path in enumerate(paths, 1)
             if number == len(paths) or paths[number][: len(path)] != path
         ]
-        places = tuple(
+        context_indices = tuple(
             next((n for n, path in enumerate(longest) if path[: len(option) - 1] == option[:-1]), 0)
             for option in tokens
         )
         following = [[set[int]() for _ in range(len(path) + 1)] for path in longest]
-        for option, number in zip(tokens, places, strict=True):
+        for option, number in zip(tokens, context_indices, strict=True):
             for position, token in enumerate(option):
                 following[number][position].add(token)
         contexts = tuple(
             Context([*before, *path], start, tuple(tuple(sorted(choices)) for choices in behind))
             for path, behind in zip(longest, following, strict=True)
         )
-        return cls(tokens, contexts, places)
+        return cls(tokens, contexts, context_indices)
 
     @property
     def looked_up(self) -> set[int]:
@@ -92,7 +92,7 @@ class OptionTokens:
         """Return each option's log-probability, by what was read of each context."""
         return [
             sum(read[number][position][token] for position, token in enumerate(option))
-            for option, number in zip(self.tokens, self.places, strict=True)
+            for option, number in zip(self.tokens, self.context_indices, strict=True)
         ]
 
 
@@ -108,7 +108,7 @@ class ScoredForms:
         """Take the forms by the position of their request, and the tokens of all requests."""
         self._forms = forms
         self._tokens = tokens
-        self._places = [
+        self._contexts = [
             (position, number, context)
             for position in forms
             for number, context in enumerate(tokens[position].contexts)
@@ -119,20 +119,20 @@ class ScoredForms:
     @property
     def rows(self) -> list[Read]:
         """The contexts, as they are read."""
-        return [(context.tokens, context.start) for _, _, context in self._places]
+        return [(context.tokens, context.start) for _, _, context in self._contexts]
 
     def watching(self, batch: PromptBatch, first: int) -> PromptBatch:
         """Return the batch as one that hands over what it reads of contexts: rows from `first`."""
 
         def prefill() -> tuple[Logits, Cache]:
             logits, cache = batch.prefill()
-            for own, row in zip(logits, batch.places, strict=False):
+            for own, row in zip(logits, batch.row_indices, strict=False):
                 if row >= first:
-                    position, number, context = self._places[row - first]
+                    position, number, context = self._contexts[row - first]
                     self._read[position][number] = context.read(own)
             return logits, cache
 
-        return batch._replace(prefill=prefill) if self._places else batch
+        return batch._replace(prefill=prefill) if self._contexts else batch
 
     def completed(
         self, answers: Iterable[tuple[int, Execution]]

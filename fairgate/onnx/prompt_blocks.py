@@ -55,20 +55,20 @@ ANYWHERE = Cuts(4, 128)
 class PromptPiece(NamedTuple):
     """Tokens `start` to `end` of a prompt, which run at once."""
 
-    place: int
-    """Of the prompt among those that are read."""
+    row: int
+    """Index of the prompt among those that are read."""
     start: int
     end: int
     width: int
-    """With padding, which only the rest has."""
+    """With padding, which only the last piece of a prompt has."""
     is_rest: bool
 
 
 class PromptBatch(NamedTuple):
     """Prompts that are read together to their ends: to be read before the next batch is asked."""
 
-    places: list[int]
-    """Of the prompts among those that were given."""
+    row_indices: list[int]
+    """Of the prompts among all that are read."""
     prefill: Callable[[], tuple[Logits, Cache]]
     """Return the logits `[rows, positions, vocabulary]` of the prompts, and their cache.
 
@@ -170,9 +170,11 @@ class PromptBlocks:
         """Yield rows that run together; each batch must be read before the next is asked for."""
         if not self._session.shares:
             lengths = [len(tokens) for tokens, _ in rows]
-            for width, places in batches_by_width(lengths, self._batch_size, partial(width_of, 0)):
-                pieces = [PromptPiece(n, 0, lengths[n], width, is_rest=True) for n in places]
-                yield PromptBatch(places, partial(self._read, rows, pieces, None))
+            for width, row_indices in batches_by_width(
+                lengths, self._batch_size, partial(width_of, 0)
+            ):
+                pieces = [PromptPiece(n, 0, lengths[n], width, is_rest=True) for n in row_indices]
+                yield PromptBatch(row_indices, partial(self._read, rows, pieces, None))
             return
         most = max(1, KEPT_BYTES // max(1, self._session.token_bytes * self._cuts.unit))
         for window in windows(
@@ -185,8 +187,8 @@ class PromptBlocks:
                 store[:, : len(window.carried)] = units
             for pieces in window.batches(self._batch_size):
                 if pieces[0].is_rest:
-                    places = [piece.place for piece in pieces]
-                    yield PromptBatch(places, partial(self._read, rows, pieces, window))
+                    row_indices = [piece.row for piece in pieces]
+                    yield PromptBatch(row_indices, partial(self._read, rows, pieces, window))
                 else:
                     read = self._accompanied(pieces)
                     self._run(rows, read, window, np.zeros((len(read), 0), dtype=np.int64))
@@ -199,16 +201,18 @@ class PromptBlocks:
         """Keep what other pieces need of these, which have just been run."""
         unit = self._cuts.unit
         paths = [
-            window.paths[piece.place][piece.start // unit : piece.end // unit] for piece in pieces
+            window.paths[piece.row][piece.start // unit : piece.end // unit] for piece in pieces
         ]
         slices = [_as_slice(path) for path in paths]
         for number, value in enumerate(cache.values if any(paths) else ()):
-            for units, places, piece, row in zip(paths, slices, pieces, value.numpy(), strict=True):
+            for units, unit_slice, piece, row in zip(
+                paths, slices, pieces, value.numpy(), strict=True
+            ):
                 own = row[:, piece.start : piece.start + len(units) * unit]
                 own = own.reshape(len(row), len(units), unit * row.shape[2])
                 if len(self._stores) <= number:
                     self._stores.append(_empty(own, window.units))
-                self._stores[number][:, places] = own
+                self._stores[number][:, unit_slice] = own
 
     def _read(
         self, rows: Sequence[Read], pieces: list[PromptPiece], window: Window | None
@@ -219,10 +223,10 @@ class PromptBlocks:
         """
         read, chosen = list(pieces), list(range(len(pieces)))
         if self._session.selects:
-            keys = [(rows[piece.place][1], *rows[piece.place][0]) for piece in pieces]
+            keys = [(rows[piece.row][1], *rows[piece.row][0]) for piece in pieces]
             unlike = dict(zip(keys, pieces, strict=True))
-            read, places = list(unlike.values()), {key: row for row, key in enumerate(unlike)}
-            chosen = [places[key] for key in keys]
+            read, row_by_key = list(unlike.values()), {key: row for row, key in enumerate(unlike)}
+            chosen = [row_by_key[key] for key in keys]
         read = self._accompanied(read)
         if len(pieces) == 1:
             chosen = [0, len(read) - 1]
@@ -240,15 +244,15 @@ class PromptBlocks:
         window: Window | None,
         read: TokenArray,
     ) -> tuple[Logits, Cache]:
-        """Run pieces of one place and width behind what is kept; keep what others need of them.
+        """Run pieces of one start and width behind what is kept; keep what others need of them.
 
         `read` `[rows, positions]`: whose logits are wanted; without positions none are computed.
         """
-        tokens = [rows[piece.place][0][piece.start : piece.end] for piece in pieces]
+        tokens = [rows[piece.row][0][piece.start : piece.end] for piece in pieces]
         unit, width, before = self._cuts.unit, pieces[0].width, None
         units = pieces[0].start // unit
         if window is not None and units:
-            paths = [np.array(window.paths[piece.place][:units]) for piece in pieces]
+            paths = [np.array(window.paths[piece.row][:units]) for piece in pieces]
             arrays = []
             for store in self._stores:
                 whole = np.empty((len(pieces), store.shape[0], units, store.shape[2]), store.dtype)
@@ -276,7 +280,7 @@ def _empty(like: npt.NDArray[Any], units: int) -> npt.NDArray[Any]:
 
 def _positions(rows: Sequence[Read], pieces: Sequence[PromptPiece]) -> TokenArray:
     """Return `[rows, positions]`, counted from the pieces' beginning, whose logits are read."""
-    first = [rows[piece.place][1] - 1 - piece.start for piece in pieces]
+    first = [rows[piece.row][1] - 1 - piece.start for piece in pieces]
     ends = [piece.end - piece.start for piece in pieces]
     most = max(end - begin for begin, end in zip(first, ends, strict=True))
     read = np.repeat(np.array(first, dtype=np.int64)[:, None], most, axis=1)

@@ -63,9 +63,9 @@ _CLOSING = re.compile(r"^[<\[][^<>\[\]\s]{1,40}[>\]]")
 def thinking_in(template: str) -> Pairs:
     """Return the tags between which a chat template puts what a model has thought."""
     pairs = []
-    for found in _THINKING_IN_TEMPLATE.finditer(template):
+    for match in _THINKING_IN_TEMPLATE.finditer(template):
         before, after = (
-            (found[n] or found[n + 1] or "").replace("\\n", "\n").strip() for n in (1, 3)
+            (match[n] or match[n + 1] or "").replace("\\n", "\n").strip() for n in (1, 3)
         )
         opening, closing = _OPENING.search(before), _CLOSING.search(after)
         if opening is not None and closing is not None:

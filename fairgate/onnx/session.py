@@ -203,12 +203,12 @@ def has_half_angles(model: Any) -> bool:
     formats = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
     producer = {name: node for node in model.graph.node for name in node.output}
     waiting = [name for node in model.graph.node if node.op_type in _TURNS for name in node.input]
-    seen: set[str] = set()
+    visited: set[str] = set()
     while waiting:
         name = waiting.pop()
-        if name in seen:
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         node = producer.get(name)
         if node is not None and node.op_type not in _NO_NUMBERS:
             waiting += node.input
@@ -312,8 +312,8 @@ def _served_by_driver() -> tuple[int, int] | None:
 
 def _needed_by(onnxruntime: Any) -> tuple[int, int] | None:
     """Return the CUDA that a build of ONNX Runtime was made for; None where it does not tell."""
-    major, _, rest = str(getattr(onnxruntime, "cuda_version", "") or "").partition(".")
-    minor = rest.partition(".")[0]
+    major, _, after_major = str(getattr(onnxruntime, "cuda_version", "") or "").partition(".")
+    minor = after_major.partition(".")[0]
     return (int(major), int(minor) if minor.isdigit() else 0) if major.isdigit() else None
 
 
@@ -452,7 +452,7 @@ _ADVICE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("no kernel image", "unsupported toolchain", "cuda failure 209:"), _OTHER_CARD),
     (("cuda failure", "cudnn failure", "cudnn_fe failure", "cublas failure", "cuda error"), _CUDA),
 )
-"""What a message contains, in lower case, and the next step that follows from it; first wins."""
+"""Parts of messages, in lower case, and the next step for each; the first match wins."""
 
 
 def imported_runtime() -> Any:
@@ -469,7 +469,7 @@ def imported_runtime() -> Any:
 
 
 @contextmanager
-def mapped_errors(what: str, next_step: str) -> Iterator[None]:
+def mapped_errors(failure: str, next_step: str) -> Iterator[None]:
     """Turn whatever ONNX Runtime raises in the block into a ModelError with a next step.
 
     `next_step` is the advice for errors that do not name their cause. A lack of memory is an
@@ -496,7 +496,7 @@ def mapped_errors(what: str, next_step: str) -> Iterator[None]:
     except raised as error:
         reason = " ".join(f"{type(error).__name__} {error}".split())
         reason_text = harmless(_without_source(reason)[:400])
-        message, advice = f"{what}: {reason_text}", _advice(reason, next_step)
+        message, advice = f"{failure}: {reason_text}", _advice(reason, next_step)
         if isinstance(error, MemoryError) or advice is _MEMORY:
             raise OutOfMemoryError(message, _MEMORY) from error
         raise ModelError(f"{message}. {advice}") from error
@@ -513,7 +513,7 @@ def is_of_memory(error: Exception) -> bool:
 
 
 @contextmanager
-def memory_errors(what: str) -> Iterator[None]:
+def memory_errors(failure: str) -> Iterator[None]:
     """Turn what reading or changing a graph raises for a lack of memory into OutOfMemoryError.
 
     protobuf says `Arena alloc failed` in an error of its own. All other errors pass.
@@ -526,7 +526,7 @@ def memory_errors(what: str) -> Iterator[None]:
         if not is_of_memory(error):
             raise
         reason = " ".join(f"{type(error).__name__} {error}".split())
-        raise OutOfMemoryError(f"{what}: {harmless(reason[:400])}", _MEMORY) from error
+        raise OutOfMemoryError(f"{failure}: {harmless(reason[:400])}", _MEMORY) from error
 
 
 def _without_source(reason: str) -> str:

@@ -42,7 +42,7 @@ LoneReading = Callable[[], "tuple[Logits, Cache]"]
 
 
 class Abilities(NamedTuple):
-    """What the trials of a session found."""
+    """Results of the trials of a session."""
 
     pads: bool
     """Whether rows of different lengths may share a batch."""

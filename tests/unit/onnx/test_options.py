@@ -16,7 +16,7 @@ TOKENS = st.lists(st.integers(0, 3), max_size=5)
 def test_every_option_is_read_whole_and_no_context_twice(prompt, tails):
     whole = [[*prompt, *tail] for tail in tails]
     options = OptionTokens.of(prompt, *whole)
-    for tokens, own, place in zip(whole, options.tokens, options.places, strict=True):
+    for tokens, own, place in zip(whole, options.tokens, options.context_indices, strict=True):
         if not own:  # it adds nothing to the prompt
             continue
         context = options.contexts[place]
@@ -43,4 +43,4 @@ def test_the_order_of_options_changes_nothing_but_their_order():
     for order in itertools.permutations(range(len(whole))):
         again = OptionTokens.of([1], *[whole[place] for place in order])
         assert again.contexts == first.contexts
-        assert again.places == tuple(first.places[place] for place in order)
+        assert again.context_indices == tuple(first.context_indices[place] for place in order)

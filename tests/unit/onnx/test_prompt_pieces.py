@@ -47,11 +47,11 @@ def test_pieces_have_what_they_need_and_units_are_computed_once(rows, cuts, most
             assert len(batch) <= (2 if batch[0].is_rest else 4)
             assert len({(one.start, one.width, one.is_rest) for one in batch}) == 1
             for piece in batch:  # all run before any of them is kept
-                tokens, path = rows[piece.place][0], window.paths[piece.place]
+                tokens, path = rows[piece.row][0], window.paths[piece.row]
                 past = [kept[each] for each in path[: piece.start // unit]]
                 assert sum(past, ()) == tuple(tokens[: piece.start])
             for piece in batch:
-                (tokens, first_read), path = rows[piece.place], window.paths[piece.place]
+                (tokens, first_read), path = rows[piece.row], window.paths[piece.row]
                 own = path[piece.start // unit : piece.end // unit]
                 for place, each in enumerate(own):
                     assert each not in kept
@@ -62,7 +62,7 @@ def test_pieces_have_what_they_need_and_units_are_computed_once(rows, cuts, most
                     assert piece.start < first_read
                     ends = piece.end, piece.start + piece.width
                     assert ends == (len(tokens), len(tokens) + SPARE)
-                    done.append(piece.place)
+                    done.append(piece.row)
         assert sorted(kept) == list(range(window.units))
     assert sorted(done) == list(range(len(rows)))
     if all(first_read == len(tokens) for tokens, first_read in rows):
@@ -76,7 +76,7 @@ def test_cuts_into_blocks_depend_on_no_other_prompt(rows, rng):
         for window in plan_of(chosen, BLOCKS, most_units=7, least_prompts=2):
             for one in window.pieces:
                 if one.is_rest:
-                    tokens, first_read = chosen[one.place]
+                    tokens, first_read = chosen[one.row]
                     found.add((tuple(tokens), first_read, one.start, one.width))
                 else:
                     assert (one.start % 32, one.end - one.start, one.width) == (0, 32, 32)
@@ -88,7 +88,7 @@ def test_cuts_into_blocks_depend_on_no_other_prompt(rows, rng):
 def test_a_prompt_is_cut_where_it_parts_from_the_one_before():
     rows = [[0] * 11, [0] * 7 + [1] * 5, [0] * 7 + [1] * 4 + [2]]
     [window] = plan_of([(row, len(row)) for row in rows], FREE)
-    cuts = sorted((one.place, one.start, one.end) for one in window.pieces)
+    cuts = sorted((one.row, one.start, one.end) for one in window.pieces)
     assert cuts == [(0, 0, 8), (0, 8, 11), (1, 6, 8), (1, 8, 12), (2, 10, 12)]
 
 
