@@ -82,7 +82,7 @@ p.yaml:23:5: gates[3]: `min` 2 is above `max` 1
 p.yaml:24:17: gates[4].max: found nan, expected a number
 p.yaml:25:5: gates[5]: found 'b' (text), expected a mapping
 p.yaml:26:29: asr/retrieval never exceeds 1, so a bound of 15 cannot fail; rates are fractions, so 15 % is 0.15
-p.yaml:27:1: min_overlap: found 2, expected a number between 0 and 1; known: `version`, `name`, `seed`, `system`, `reference`, `suites`, `judge`, `gates`, `min_decided`, `constant_answers`, `waivers` and `redact`
+p.yaml:27:1: min_overlap: found 2, expected a number between 0 and 1
 p.yaml:28:1: min_decided: found ': :error: :x' (text), expected a number between 0 and 1"""
 
 
