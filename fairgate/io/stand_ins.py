@@ -40,10 +40,13 @@ _KINDS = (
         rb"<{7} [^\r\n]*\r?\n",
         "holds the marks of a merge that is not finished: resolve the conflict",
     ),
-    (rb"\x1f\x8b", "is compressed with gzip: unpack it"),
-    (rb"BZh[1-9]", "is compressed with bzip2: unpack it"),
-    (rb"\xfd7zXZ\0", "is compressed with xz: unpack it"),
-    (rb"\x28\xb5\x2f\xfd", "is compressed with Zstandard: unpack it"),
+    (rb"\x1f\x8b", "is compressed with gzip, which is not read: unpack it with `gunzip`"),
+    (rb"BZh[1-9]", "is compressed with bzip2, which is not read: unpack it with `bunzip2`"),
+    (rb"\xfd7zXZ\0", "is compressed with xz, which is not read: unpack it with `unxz`"),
+    (
+        rb"\x28\xb5\x2f\xfd",
+        "is compressed with Zstandard, which is not read: unpack it with `unzstd`",
+    ),
     (
         rb"PK\x03\x04|PK\x05\x06",
         "is a workbook (.xlsx) or a ZIP archive: unpack it, or save the sheet as `CSV UTF-8`",

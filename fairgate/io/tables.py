@@ -78,8 +78,7 @@ def read_rows(path: str, columns: Sequence[str] | None = None) -> Iterator[Row]:
         return (Row(n, line, row) for n, (line, row) in enumerate(read_json_objects(path), 1))
     if suffix in _PARQUET:
         return _read_parquet(path, columns)
-    if Path(path).is_dir():
-        raise unreadable(path, IsADirectoryError())
+    require_file_itself(_beginning(path), path)
     raise UsageError(
         f"{path}: unknown table format {suffix!r}; expected {', '.join(_ROWS)}, or a .json of rows"
     )
@@ -400,8 +399,7 @@ def _parquet_file(path: str) -> Any:
             "pip install 'fairgate[parquet]'"
         ) from error
     try:
-        with opened(path) as file:
-            require_file_itself(file.read(BEGINNING), path)
+        require_file_itself(_beginning(path), path)
         table = parquet.ParquetFile(path)
     except pa.ArrowException as error:
         raise DataError(f"{path}: no readable Parquet file ({capped(str(error), 120)})") from error
@@ -465,6 +463,15 @@ def read_lines(path: str) -> Iterator[tuple[int, str]]:
                     raw = raw.removeprefix(_UTF8_BOM)
                 line = _decoded(raw, f"{path}:{number}")
                 yield number, f"{line[:-2]}\n" if line.endswith("\r\n") else line
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _beginning(path: str) -> bytes:
+    """Return the bytes that show what a file is. Raises DataError where it cannot be read."""
+    try:
+        with opened(path) as file:
+            return file.read(BEGINNING)
     except OSError as error:
         raise unreadable(path, error) from error
 

@@ -18,6 +18,8 @@ from typing import Any
 
 from fairgate.domain.degrees import Degrees
 from fairgate.domain.executions import GenerationRequest, Stop
+from fairgate.domain.wording import shown
+from fairgate.io.replies import outline
 from fairgate.relations.oracles.label import label_place
 
 MOST_LISTED = 20
@@ -123,9 +125,21 @@ def _tokens(reported: object) -> list[tuple[str, float, _Listed]]:
     return tokens
 
 
-def is_listed(reported: object) -> bool:
-    """Return whether log-probabilities have a known form."""
-    return isinstance(_content(reported), list)
+def lacking_in(reported: object) -> str:
+    """Say what log-probabilities lack that degrees are read from; empty where they lack nothing."""
+    content, place = _content(reported), "choices[0].logprobs"
+    if not isinstance(content, list):
+        return (
+            f"`{place}` is {outline(reported)}, expected `content` with `token`, `logprob`, "
+            "`top_logprobs`"
+        )
+    place += ".content[0]" * (isinstance(reported, Mapping) and "content" in reported)
+    if content and not _tokens(reported):
+        return f"`{place}` is {outline(content[0])}, expected `token` and `logprob`"
+    tops = [entry.get("top_logprobs") for entry in content]
+    if content and not any(tops):
+        return f"`{place}.top_logprobs` is {shown(tops[0])}, expected the likeliest tokens"
+    return ""
 
 
 def _content(reported: object) -> object:

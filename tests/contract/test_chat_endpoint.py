@@ -74,6 +74,7 @@ FAULTS = {
     "no choice": ((200, {"choices": []}), 1, 4, "no completion"),
     "no text": ((200, {"choices": [{"message": {"content": ["x"]}}]}), 1, 4, "no completion"),
     "a list": ((200, []), 1, 4, "no completion"),
+    "encoded twice": ((200, b'"{\\"choices\\": [{\\"message\\": {\\"content\\": \\"x\\"}}]}"'), 1, 4, "(a text with JSON in it: let it be encoded once)"),
     "too much": ((200, b"x" * (17 << 20)), 1, 4, "larger than 16,777,216 bytes"),
     "not UTF-8": ((200, b'{"choices": "\xff"}'), 1, 4, "is not UTF-8"),
     "elsewhere": ((302, {}), 1, 4, "HTTP 302"),
@@ -359,6 +360,32 @@ def test_degrees_are_asked_for_and_read_at_the_label(place, chat, gate):
     assert all('"at_most": ["neutral"]' in line for line in executions)
 
 
+LACKING = {
+    "null": (None, "`choices[0].logprobs` is "),
+    "an empty object": ({}, "`choices[0].logprobs` is an empty object"),
+    "no content": ({"text": "x"}, "`choices[0].logprobs` is an object with `text`"),
+    "null as content": ({"content": None}, "`choices[0].logprobs` is an object with `content`"),
+    "no others": ({"content": [{"token": "x", "logprob": -1}]}, "`choices[0].logprobs.content[0].top_logprobs` is "),
+    "null as others": ({"content": [{"token": "x", "logprob": -1, "top_logprobs": None}]}, "`choices[0].logprobs.content[0].top_logprobs` is "),
+    "no probability": ({"content": [{"token": "x", "prob": 0.5}]}, "`choices[0].logprobs.content[0]` is an object with `token`, `prob`, expected"),
+    "older, no others": ({"tokens": ["x"], "token_logprobs": [-1]}, "`choices[0].logprobs.top_logprobs` is "),
+    "older, null": ({"tokens": ["x"], "token_logprobs": [None]}, "`choices[0].logprobs` is "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", LACKING)
+def test_what_log_probabilities_lack_is_told_with_its_place(place, chat, form):
+    reported, words = LACKING[form]
+    place.sources(4)
+    reads = {**NO_RETRIEVAL, "perturbations": "read: [labels, degrees], perturbations"}
+    system = {"generator": {"endpoint": {"base_url": chat.url, "model": "small"}}}
+    message = {"role": "assistant", "content": "positive"}
+    chat.answer = lambda prompt: {"choices": [{"message": message, "logprobs": reported}]}
+    place.gate(system, **reads)
+    assert f"answers lack log-probabilities that degrees need: {words}" in place.err
+    assert ", expected " in place.err
+
+
 BROKEN = ("error", "network_error", "insufficient_system_resource", "abort", "cancelled", "timeout")
 """Of OpenRouter, Z.AI, DeepSeek, SGLang and vLLM."""
 
@@ -384,6 +411,11 @@ ADVICE = {
     "FastAPI": (422, None, "'body seed: Extra inputs are not permitted'; the model may not take these settings: `extra_body: {seed: null}`"),
     "fewer": (400, {"message": "top_logprobs must be at most 5"}, "`top_logprobs: 5` asks for fewer"),
     "a filter": (400, {"message": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", "code": "content_filter"}, "its filter refuses this text"),
+    "LM Studio": (404, {"message": "No models loaded. Please load a model in the developer page or use the 'lms load' command.", "code": "model_not_found"}, "load the model in the server"),
+    "Ollama": (404, {"message": "model 'small' not found, try pulling it first", "type": "api_error"}, "load the model in the server"),
+    "llama.cpp": (400, {"code": 400, "message": "model is not loaded", "type": "invalid_request_error"}, "load the model in the server"),
+    "a list of models": (404, {"message": "model 'small' not found, available: llama-3, qwen"}, "name in `model` one of those that it lists"),
+    "another list": (400, {"message": "Invalid model 'small'. Must be one of: llama-3, qwen"}, "name in `model` one of those that it lists"),
     "a provider's words": (400, {"message": "Provider returned error", "metadata": {"raw": "top_k is not supported"}}, "Provider returned error: top_k is not supported'; the model may"),
 }  # fmt: skip
 FASTAPI = {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}  # fmt: skip

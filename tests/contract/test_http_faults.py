@@ -34,6 +34,7 @@ FAULTS = {
     "busy once, not saying how long": ((429, {}, b""), 1, 0, ""),
     "busy always": ((429, {}, b""), ALWAYS, 4, "HTTP 429; tried 4 times, the last time after 60 s without a request: lower `concurrency`"),
     "busy for an hour": ((429, {"Retry-After": "3600"}, b""), 1, 4, "asks to wait 3600 s"),
+    "busy until a date": ((429, {"Retry-After": "Mon, 01 Jan 2035 00:10:00 GMT"}, b""), 1, 4, "asks to wait "),
     "broken once": ((500, {}, b"oops"), 1, 0, ""),
     "broken always": ((500, {}, b"oops"), ALWAYS, 4, "HTTP 500 and the message 'oops'; tried 4 times"),
     "a page": ((200, {}, b"<html>Sign in</html>"), 1, 4, "no JSON (broken JSON (Expecting value))"),

@@ -359,6 +359,12 @@ def _documents(row: OutcomeRow) -> frozenset[str]:
         if isinstance(entry, dict):
             each = next((entry[name] for name in ("id", "text") if entry.get(name)), None)
         if not isinstance(each, str | int):
+            if isinstance(each, float):
+                many = "one number" if len(value) == 1 else f"{len(value):,} values"
+                raise DataError(
+                    f"{row.place}: the outcome is {capped(row.outcome)}, a list with {many}; "
+                    "expected the number alone for a score, or the documents' ids"
+                )
             raise DataError(
                 f"{row.place}: the outcome holds {capped(entry)} as a document; expected an id, or "
                 "an object with `id` or `text`"

@@ -114,11 +114,12 @@ def test_broken_files_say_where_and_what(tmp_path, name, content, message):
 
 def test_a_missing_file_a_folder_and_an_unknown_format(tmp_path):
     (tmp_path / "d.csv").mkdir()
+    (tmp_path / "t.xlsx").write_text("a")
     for name, said in (("gone.csv", "no such file"), ("d.csv", "is a folder")):
         with pytest.raises(DataError, match=f"{name}: {said}"):
             list(read_rows(str(tmp_path / name)))
     with pytest.raises(UsageError, match=r"'\.xlsx'; expected \.csv, \.tsv, \.jsonl, "):
-        read_rows("t.xlsx")
+        read_rows(str(tmp_path / "t.xlsx"))
 
 
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from fairgate.domain.executions import GenerationRequest, Stop
-from fairgate.systems.listed_tokens import is_listed, listed_degrees
+from fairgate.systems.listed_tokens import lacking_in, listed_degrees
 
 LABELS = ("negative", "positive", "neutral", "mixed")
 GROUPS = {"mixed": "neutral"}
@@ -59,8 +59,8 @@ def test_the_lists_of_older_apis_are_read_alike():
     found = listed_degrees({"logprobs": older}, request())
     assert found == listed_degrees(choice(*tokens), request())
     assert found == listed_degrees({"logprobs": tokens}, request())
-    assert is_listed(older)
-    assert not is_listed({"tokens": ["a"]})
+    assert not lacking_in(older)
+    assert lacking_in({"tokens": ["a"]})
 
 
 def test_labels_that_begin_alike_are_told_apart_at_the_next_token():
