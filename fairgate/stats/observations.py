@@ -198,43 +198,43 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
             "accept a new baseline with this version"
         )
     keys, base_keys = list(now.keys), list(base.keys)
-    places = _positions(keys, "run")
-    here: Integers = np.arange(len(keys), dtype=np.int64)
-    there = here
+    positions = _positions(keys, "run")
+    now_rows: Integers = np.arange(len(keys), dtype=np.int64)
+    base_rows = now_rows
     if keys != base_keys:
         base_positions = _positions(base_keys, "baseline")
-        matches = [(places[key], base_positions[key]) for key in keys if key in base_positions]
-        rows = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
-        here, there = rows[:, 0], rows[:, 1]
-    moved = now.arms[here] != base.arms[there]
+        matches = [(positions[key], base_positions[key]) for key in keys if key in base_positions]
+        pairs = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
+        now_rows, base_rows = pairs[:, 0], pairs[:, 1]
+    moved = now.arms[now_rows] != base.arms[base_rows]
     # A cluster is a set of cases, so its number may change but its members may not part or join.
-    first_now, label_now = np.unique(now.clusters[here], return_inverse=True)
-    first_base, label_base = np.unique(base.clusters[there], return_inverse=True)
+    first_now, label_now = np.unique(now.clusters[now_rows], return_inverse=True)
+    first_base, label_base = np.unique(base.clusters[base_rows], return_inverse=True)
     image, origin = np.zeros(len(first_now), np.int64), np.zeros(len(first_base), np.int64)
     image[label_now], origin[label_base] = label_base, label_now
     moved |= (image[label_now] != label_base) | (origin[label_base] != label_now)
     if moved.any():
-        key = now.keys[int(here[int(np.argmax(moved))])]
+        key = now.keys[int(now_rows[int(np.argmax(moved))])]
         raise BaselineError(
             f"case {key!r:.80} belongs to another arm or source in the baseline; "
             "expected the same design in both: accept a new baseline"
         )
-    decided_now, decided_base = now.decided[here], base.decided[there]
+    decided_now, decided_base = now.decided[now_rows], base.decided[base_rows]
     both = decided_now & decided_base
-    once = here[decided_now != decided_base]
-    here, there = here[both], there[both]
-    used, clusters = np.unique(now.clusters[here], return_inverse=True)
+    once = now_rows[decided_now != decided_base]
+    now_rows, base_rows = now_rows[both], base_rows[both]
+    used, clusters = np.unique(now.clusters[now_rows], return_inverse=True)
     paired = Observations(
-        keys=_keys_at(now, here),
+        keys=_keys_at(now, now_rows),
         clusters=clusters.astype(np.int64),
-        arms=now.arms[here],
-        values=now.values[here],
+        arms=now.arms[now_rows],
+        values=now.values[now_rows],
         weights=now.weights,
         n_clusters=len(used),
     )
     return PairedObservations(
         now=paired,
-        base=replace(paired, values=base.values[there]),
+        base=replace(paired, values=base.values[base_rows]),
         decided_once=tuple(_keys_at(now, once)),
     )
 
@@ -265,7 +265,7 @@ class Levels(Sequence[str]):
     __slots__ = ("codes", "names")
 
     def __init__(self, codes: npt.NDArray[np.integer], names: Sequence[str]) -> None:
-        """Take the places [n] of the rows' levels in `names`."""
+        """Take the indices [n] of the rows' levels in `names`."""
         self.codes = codes.astype(np.min_scalar_type(max(0, len(names) - 1)), copy=False)
         self.names = tuple(names)
 
@@ -305,8 +305,8 @@ class Levels(Sequence[str]):
 
     def equal(self, text: str) -> Mask:
         """Return [n] which rows have a text."""
-        place = self.names.index(text) if text in self.names else -1
-        return np.asarray(self.codes == place, dtype=np.bool_)
+        code = self.names.index(text) if text in self.names else -1
+        return np.asarray(self.codes == code, dtype=np.bool_)
 
     def taken(self, rows: npt.NDArray[np.integer]) -> Levels:
         """Return the levels of these rows, in their order."""
@@ -322,8 +322,8 @@ class Levels(Sequence[str]):
     def in_order(self) -> Levels:
         """Return equal levels whose names are sorted, without unused ones."""
         names = sorted(self.first_rows())
-        places = {name: position for position, name in enumerate(names)}
-        codes = [places.get(name, 0) for name in self.names]
+        code_of_name = {name: position for position, name in enumerate(names)}
+        codes = [code_of_name.get(name, 0) for name in self.names]
         return Levels(np.asarray(codes, dtype=np.int64)[self.codes], names)
 
 

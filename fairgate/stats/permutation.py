@@ -240,12 +240,12 @@ def holm(
     values = _checked(p_values)
     size = len(p_values)
     order = np.argsort(values, kind="stable")
-    ordered, left = values[order], np.arange(size, 0, -1)
-    adjusted = np.minimum(np.maximum.accumulate(ordered * left), 1.0)
+    ordered, remaining = values[order], np.arange(size, 0, -1)
+    adjusted = np.minimum(np.maximum.accumulate(ordered * remaining), 1.0)
     # The first p above its own level stops the steps, for itself and all larger ones.
-    rejected = np.logical_and.accumulate(ordered <= alpha / left)
+    rejected = np.logical_and.accumulate(ordered <= alpha / remaining)
     steps = np.minimum(np.arange(size), int(rejected.sum()))
-    levels = alpha / left[np.minimum(steps, size - 1)]
+    levels = alpha / remaining[np.minimum(steps, size - 1)]
     # Rounding in a product may not contradict the comparison that was made.
     levels = np.where(rejected | (ordered > levels), levels, np.nextafter(ordered, 0.0))
     above = np.nextafter(alpha, np.inf)

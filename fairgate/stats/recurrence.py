@@ -17,19 +17,19 @@ RESEMBLES = 0.25
 _UNITS = 10_000
 
 
-def alike(left: Vectors, right: Vectors, repeats: int = 1) -> npt.NDArray[np.int32]:
+def alike(vectors: Vectors, others: Vectors, repeats: int = 1) -> npt.NDArray[np.int32]:
     """By how much vectors [n, d] and [m, d] resemble each other beyond `RESEMBLES`, [n, m].
 
     Of several repeats a row holds their vectors, one behind the other: the sum over all their
     pairs. Whole ten-thousandths: sums are the same in whatever order.
     """
-    width = left.shape[1] // repeats
-    rows, columns = left.reshape(-1, width), right.reshape(-1, width)
+    width = vectors.shape[1] // repeats
+    rows, columns = vectors.reshape(-1, width), others.reshape(-1, width)
     products = np.rint(np.asarray(rows @ columns.T, dtype=np.float64) * _UNITS)
     beyond = np.asarray(np.maximum(products - _UNITS * RESEMBLES, 0.0), dtype=np.int32)
     if repeats == 1:
         return beyond
-    paired = beyond.reshape(len(left), repeats, len(right), repeats)
+    paired = beyond.reshape(len(vectors), repeats, len(others), repeats)
     return np.asarray(paired.sum(axis=(1, 3)), dtype=np.int32)
 
 

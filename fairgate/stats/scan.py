@@ -171,18 +171,18 @@ class _Shape:
 
     sampling: float
     """s^2."""
-    seen: float
+    observed: float
     """Variance of the control prompts' means."""
     skew: float
     """Skewness of sampling: rare changes have it."""
 
     @classmethod
-    def of(cls, sampling: float, seen: float, skew: float) -> _Shape:
+    def of(cls, sampling: float, observed: float, skew: float) -> _Shape:
         """Return the shape of means with these variances and skewness of sampling."""
-        unit = max(sampling, seen)
+        unit = max(sampling, observed)
         if not unit:
             return cls(1.0, 1.0, 0.0)
-        steps = _PER_OCTAVE * math.log2(max(seen, unit / 16) / max(sampling, unit / 2**20))
+        steps = _PER_OCTAVE * math.log2(max(observed, unit / 16) / max(sampling, unit / 2**20))
         ratio = 2.0 ** (math.ceil(steps - _TIE) / _PER_OCTAVE)
         return cls(
             min(1 / ratio, 1.0) if sampling else 0.0,
@@ -197,7 +197,7 @@ class _Fit:
 
     centred: Floats
     """[sources, T + K] less the source's mean; NaN where undecided."""
-    kept: _Bools
+    is_kept: _Bools
     """[T + K] prompts with enough values."""
     sources: int
     scale: float
@@ -251,11 +251,11 @@ def nodes_of(categories: Mapping[str, Sequence[str]]) -> tuple[Node, ...]:
     groups = [("everybody", "everybody", everybody)]
     groups += [("category", label, tuple(dict.fromkeys(who))) for label, who in categories.items()]
     groups = [each for each in groups if len(each[2]) > 1]
-    found: dict[tuple[int, ...], Node] = {}
+    nodes: dict[tuple[int, ...], Node] = {}
     for level, label, who in [*groups, *(("identity", each, (each,)) for each in everybody)]:
         columns = tuple(sorted(number[each] for each in who))
-        found.setdefault(columns, Node(level=level, who=who, label=label, columns=columns))
-    return tuple(found.values())
+        nodes.setdefault(columns, Node(level=level, who=who, label=label, columns=columns))
+    return tuple(nodes.values())
 
 
 def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
@@ -278,10 +278,10 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
     were asked for which prompt, where control prompts take turns, too.
     """
     labels = {node.columns[0]: node.label for node in nodes if len(node.columns) == 1}
-    place = sorted(range(identities), key=lambda t: (labels.get(t, ""), t))
-    of_each = np.broadcast_to(np.asarray(phrases, dtype=np.float64), identities)[place]
-    prompts = [*place, *range(identities, next(iter(columns.values())).shape[1])]
-    member = np.array([[t in node.columns for t in place] for node in nodes], dtype=np.float64)
+    order = sorted(range(identities), key=lambda t: (labels.get(t, ""), t))
+    of_each = np.broadcast_to(np.asarray(phrases, dtype=np.float64), identities)[order]
+    prompts = [*order, *range(identities, next(iter(columns.values())).shape[1])]
+    member = np.array([[t in node.columns for t in order] for node in nodes], dtype=np.float64)
     no_verdict: dict[str, str] = {}
     expected = np.ones_like(next(iter(columns.values())), dtype=bool) if asked is None else asked
     fits = [
@@ -378,38 +378,40 @@ def scan_each(
     single = {node.columns[0]: node for node in nodes if len(node.columns) == 1}
     far = _far(columns, len(single))
     looked_at = _outermost(far, sorted(single))
-    left, first, named = sorted(single), None, list[NodeEstimate]()
+    remaining, first, named = sorted(single), None, list[NodeEstimate]()
     scans_of: dict[int, ScanResult] = {}
     while True:
         several = {
-            place: scan(
+            identity: scan(
                 {
-                    name: values[:, [place, *_sample(far, left, place)]]
+                    name: values[:, [identity, *_sample(far, remaining, identity)]]
                     for name, values in columns.items()
                 },
-                [replace(single[place], columns=(0,))],
+                [replace(single[identity], columns=(0,))],
                 identities=1,
                 shares=shares,
                 sided=sided,
                 alpha=alpha,
             ).among(scans * len(single))
-            for place in left
-            if place in looked_at
+            for identity in remaining
+            if identity in looked_at
         }
         scans_of |= several
         first = first or min(several.values(), key=lambda one: one.p)
         ranked = [
-            (one.named[0].p, -_size(one), place) for place, one in several.items() if one.named
+            (one.named[0].p, -_size(one), identity)
+            for identity, one in several.items()
+            if one.named
         ]
         if not ranked:
             break
-        place = min(ranked)[2]
-        named.append(replace(several[place].named[0], node=single[place]))
-        left.remove(place)
-        if len(left) <= FEWEST_CONTROLS or not looked_at.intersection(left):
+        identity = min(ranked)[2]
+        named.append(replace(several[identity].named[0], node=single[identity]))
+        remaining.remove(identity)
+        if len(remaining) <= FEWEST_CONTROLS or not looked_at.intersection(remaining):
             break
     looks = [replace(look, node=single[p]) for p, one in scans_of.items() for look in one.looks]
-    last = next(scans_of[place] for place in left if place in scans_of)
+    last = next(scans_of[identity] for identity in remaining if identity in scans_of)
     return ScanResult(
         p=first.p,
         named=tuple(named),
@@ -433,16 +435,16 @@ def _far(columns: Mapping[str, Floats], count: int) -> Floats:
     return far
 
 
-def _outermost(far: Floats, places: Sequence[int]) -> set[int]:
+def _outermost(far: Floats, identities: Sequence[int]) -> set[int]:
     """Return the identities that lie furthest out, as many as can be scanned in some seconds."""
-    most = max(_FEWEST_SCANNED, _MOST_SCANNED // max(1, len(places)))
+    most = max(_FEWEST_SCANNED, _MOST_SCANNED // max(1, len(identities)))
     order = np.argsort(-np.abs(far).max(axis=0), kind="stable")
-    return {*places} if len(places) <= most else {*order[:most].tolist()}
+    return {*identities} if len(identities) <= most else {*order[:most].tolist()}
 
 
-def _sample(far: Floats, places: Sequence[int], place: int) -> list[int]:
+def _sample(far: Floats, identities: Sequence[int], identity: int) -> list[int]:
     """Return the others that stand for all: evenly, from the lowest to the highest."""
-    others = sorted((other for other in places if other != place), key=lambda t: far[0, t])
+    others = sorted((other for other in identities if other != identity), key=lambda t: far[0, t])
     step = max(1, math.ceil(len(others) / _MOST_BESIDE))
     return sorted(others[::step])
 
@@ -481,10 +483,10 @@ def noise_of(values: Floats, identities: int) -> tuple[float, float]:
     Of what sources and prompts leave; identities come first.
     """
     rows = values[~np.isnan(values).all(axis=1)]
-    left = rows - np.nanmean(rows, axis=1, keepdims=True)
-    of_prompts = np.nanmean(left, axis=0)
+    residuals = rows - np.nanmean(rows, axis=1, keepdims=True)
+    of_prompts = np.nanmean(residuals, axis=0)
     freedom = max((len(rows) - 1) * (rows.shape[1] - 1), 1)
-    sampling = float(np.nansum(np.square(left - of_prompts))) / freedom
+    sampling = float(np.nansum(np.square(residuals - of_prompts))) / freedom
     return sampling, max(float(of_prompts[identities:].var(ddof=1)) - sampling / len(rows), 0.0)
 
 
@@ -521,8 +523,8 @@ def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
         own = (mean + plan.apart / plan.phrases) / len(node.columns)
         error = math.sqrt(own + (mean + plan.apart) / plan.controls)
         beyond = (null.critical * of_node + _POWER) * error
-        known = reach[node.level]
-        reach[node.level] = beyond if math.isinf(known) else max(known, beyond)
+        level_reach = reach[node.level]
+        reach[node.level] = beyond if math.isinf(level_reach) else max(level_reach, beyond)
     return reach
 
 
@@ -542,7 +544,7 @@ def _rows(weights: Floats) -> _Weights:
 
 
 def _controls(column: _Column) -> int:
-    return int(column.fit.kept[column.weights.shape[1] :].sum())
+    return int(column.fit.is_kept[column.weights.shape[1] :].sum())
 
 
 def _column(  # noqa: PLR0913, PLR0917 (a column and how it is tested)
@@ -559,7 +561,7 @@ def _column(  # noqa: PLR0913, PLR0917 (a column and how it is tested)
         no_verdict[name] = fit
         return None
     n_identities = len(phrases)
-    named, controls = fit.kept[:n_identities], fit.kept[n_identities:]
+    named, controls = fit.is_kept[:n_identities], fit.is_kept[n_identities:]
     decided = member * named
     weights = decided / np.maximum(decided.sum(axis=1, keepdims=True), 1)
     tested: _Bools = decided.sum(axis=1) > 0
@@ -617,30 +619,30 @@ def _fit(values: Floats, asked: _Bools, n_identities: int) -> _Fit | str:
     means = np.zeros(len(is_kept))
     means[is_kept] = _two_way(centred[decided.any(axis=1)][:, is_kept])
     counts = np.maximum(decided.sum(axis=0), 1)
-    rest = centred - means
-    rest = rest - _row_means(rest, decided)
+    residuals = centred - means
+    residuals = residuals - _row_means(residuals, decided)
     freedom = int(decided.sum()) - counted - int(is_kept.sum()) + 1
-    square = float(np.nansum(np.square(rest))) / max(freedom, 1)
+    square = float(np.nansum(np.square(residuals))) / max(freedom, 1)
     sampling = (square if square > _ZERO else 0.0) / counts
     control = np.flatnonzero(is_kept[n_identities:]) + n_identities
     expected = float(sampling[control].mean())
-    seen = float(means[control].var(ddof=1))
-    seen = seen if seen > _ZERO else 0.0
-    spread = max(seen - expected, 0.0)
-    cube = float(np.nansum(rest**3)) / max(freedom, 1)
+    observed = float(means[control].var(ddof=1))
+    observed = observed if observed > _ZERO else 0.0
+    spread = max(observed - expected, 0.0)
+    cube = float(np.nansum(residuals**3)) / max(freedom, 1)
     skew = cube / square**1.5 / math.sqrt(counts[is_kept].mean()) if square > _ZERO else 0.0
     levels = means[control] * scale + float(level[decided.any(axis=1)].mean())
     low, high = np.quantile(levels, [0.05, 0.95]).tolist()
     return _Fit(
         centred=centred,
-        kept=is_kept,
+        is_kept=is_kept,
         sources=counted,
         scale=scale,
         means=means,
         sampling=sampling,
         freedom=freedom,
         spread=spread,
-        shape=_Shape.of(expected, seen, skew),
+        shape=_Shape.of(expected, observed, skew),
         band=Band(mean=float(levels.mean()), low=low, high=high, apart=spread * scale**2),
     )
 
@@ -745,17 +747,17 @@ def _variances(shape: _Shape, controls: int, sided: Sided) -> Floats:
     """Return what phrases' variance may be besides s^2, given the control prompts', evenly."""
     from scipy.special import expit, gammainc, gammaln
 
-    sampling, seen = shape.sampling, shape.seen
-    kurtosis = 6 / (_TAILS - 4) * (1 - sampling / max(seen, sampling)) ** 2
+    sampling, observed = shape.sampling, shape.observed
+    kurtosis = 6 / (_TAILS - 4) * (1 - sampling / max(observed, sampling)) ** 2
     freedom = 2 / (2 / (controls - 1) + kurtosis / controls)
     if not sampling:
-        return seen * _scaled_inverse(freedom, _STEPS)
-    half, scale = freedom / 2, freedom * seen / 2
+        return observed * _scaled_inverse(freedom, _STEPS)
+    half, scale = freedom / 2, freedom * observed / 2
     most = float(gammainc(half, scale / sampling))
     slab = gammaln(half) - half * math.log(scale) + math.log(most)
     spike = math.log(_SPIKE[sided]) - half * math.log(sampling) - scale / sampling
     zeros = round(_STEPS * float(expit(spike - slab)))
-    above = seen * _scaled_inverse(freedom, _STEPS - zeros, most) - sampling
+    above = observed * _scaled_inverse(freedom, _STEPS - zeros, most) - sampling
     return np.concatenate([np.zeros(zeros), np.maximum(above, 0.0)])
 
 
@@ -780,7 +782,7 @@ def _model(
     control = rng.standard_normal((_DRAWS, 1)) * np.sqrt((shape.sampling + apart) / controls)
     own = np.sqrt(apart) * _phrases_drawn(weights, phrases)
     own += math.sqrt(shape.sampling) * _sampling_drawn(weights, shape.skew)
-    spread = max(shape.seen - shape.sampling, 0.0)
+    spread = max(shape.observed - shape.sampling, 0.0)
     variances = shape.sampling + spread / np.array(phrases)
     error = np.sqrt(np.square(weights) @ variances + (shape.sampling + spread) / controls)
     t = (own - control) / error
@@ -802,7 +804,7 @@ def _exchanged(columns: Sequence[_Column], draws: int, *, is_two_sided: bool) ->
     if not tested:
         return largest
     rng = np.random.default_rng([0, 21])
-    prompts = len(tested[0].fit.kept)
+    prompts = len(tested[0].fit.is_kept)
     pool = rng.permuted(np.tile(np.arange(prompts), (draws, 1)), axis=1)
     values = np.stack([each.fit.centred for each in tested])
     keys = np.round(values, 9)
@@ -847,9 +849,9 @@ def _t_of_sums(column: _Column, sums: Floats) -> Floats:
     n_identities = weights.shape[1]
     counts = np.maximum((~np.isnan(fit.centred)).sum(axis=0), 1)
     means = sums / counts
-    left = np.nansum(np.square(fit.centred)) - np.square(means) @ counts
-    square = np.where(left > _ZERO, left, 0.0) / max(fit.freedom, 1)
-    is_kept = fit.kept[n_identities:]
+    residual_squares = np.nansum(np.square(fit.centred)) - np.square(means) @ counts
+    square = np.where(residual_squares > _ZERO, residual_squares, 0.0) / max(fit.freedom, 1)
+    is_kept = fit.is_kept[n_identities:]
     control, of_control = (
         means[:, n_identities:][:, is_kept],
         (1 / counts[n_identities:][is_kept]).mean(),
@@ -910,36 +912,36 @@ def _estimated(
 def _named(columns: Sequence[_Column], nodes: Sequence[Node], null: _Null) -> list[NodeEstimate]:
     """Name the node that explains most, explain it away, and look again."""
     named: list[NodeEstimate] = []
-    left = [column.effects for column in columns]
+    residual_effects = [column.effects for column in columns]
     explained: list[list[Floats]] = [[] for _ in columns]
     while len(named) < len(nodes) * len(columns):
-        found = [
+        candidates = [
             (gain, -which, -i, t)
             for which, column in enumerate(columns)
             for i, (t, gain) in enumerate(
                 zip(
-                    _t(column, left[which], null).tolist(),
-                    _gains(column, left[which]).tolist(),
+                    _t(column, residual_effects[which], null).tolist(),
+                    _gains(column, residual_effects[which]).tolist(),
                     strict=True,
                 )
             )
             if t >= null.critical
         ]
-        if not found:
+        if not candidates:
             break
-        _, which, i, t = max(found)
+        _, which, i, t = max(candidates)
         column, i = columns[-which], -i
-        named.append(_estimated(column, nodes, i, left[-which], t, null))
+        named.append(_estimated(column, nodes, i, residual_effects[-which], t, null))
         explained[-which].append((column.weights[i] > 0).astype(np.float64))
         design = np.stack(explained[-which], axis=1)
         fitted = np.linalg.lstsq(design, column.effects, rcond=None)[0]
-        left[-which] = column.effects - design @ fitted
+        residual_effects[-which] = column.effects - design @ fitted
     return named
 
 
 def _gains(column: _Column, effects: Floats) -> Floats:
     """Return twice the log-likelihood that one effect on each node's identities adds."""
-    precise = column.fit.kept[: len(effects)] / np.maximum(column.own, _ZERO)
+    precise = column.fit.is_kept[: len(effects)] / np.maximum(column.own, _ZERO)
     shared = column.shared / (1 + column.shared * precise.sum())
     holds = (column.weights > 0) * precise
     explained = holds @ effects - shared * holds.sum(axis=1) * (precise @ effects)
