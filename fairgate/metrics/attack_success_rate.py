@@ -43,8 +43,8 @@ TOXIC_LABELS = frozenset({"toxic", "toxicity", "true", "1", "yes"})
 def spelled_alike(label: str) -> str:
     """Return a label in one spelling: without case and outer spaces, `1.0` as `1`."""
     text = label.strip().casefold()
-    whole, point, rest = text.partition(".")
-    return whole if point and whole.isdecimal() and not rest.strip("0") else text
+    whole, point, decimals = text.partition(".")
+    return whole if point and whole.isdecimal() and not decimals.strip("0") else text
 
 
 def label_profile(

@@ -67,16 +67,16 @@ class Column:
     @classmethod
     def of(cls, claims: Sequence[Claim]) -> Self:
         """Make a column of its values, row by row."""
-        places: dict[Reason | None, int] = {None: 0}
+        reason_codes: dict[Reason | None, int] = {None: 0}
         codes = np.zeros(len(claims), dtype=np.uint8)
         values = np.empty(len(claims), dtype=np.float64)
         for row, claim in enumerate(claims):
             if isinstance(claim, Reason):
-                codes[row] = places.setdefault(claim, len(places))
+                codes[row] = reason_codes.setdefault(claim, len(reason_codes))
                 values[row] = np.nan
             else:
                 values[row] = claim
-        return cls(values, RowReasons(codes, list(places)))
+        return cls(values, RowReasons(codes, list(reason_codes)))
 
     def __getitem__(self, row: int) -> Claim:
         """Return the value of a row."""
@@ -148,14 +148,14 @@ class ReadingColumn:
         """Return the column with other readings in some rows."""
         if not others:
             return self
-        places: dict[Reading, int] = {}
+        reading_codes: dict[Reading, int] = {}
         different = [*self.readings]
         codes = self.codes.copy()
         for row, reading in others.items():
-            if reading not in places:
-                places[reading] = len(different)
+            if reading not in reading_codes:
+                reading_codes[reading] = len(different)
                 different.append(reading)
-            codes[row] = places[reading]
+            codes[row] = reading_codes[reading]
         return ReadingColumn(codes, different)
 
 
@@ -297,11 +297,12 @@ _FIELDS = ("unit", "readings", "claims", "decisive")
 
 
 def _reading_column(readings: Sequence[Reading | None]) -> ReadingColumn:
-    places: dict[Reading, int] = {}
+    reading_codes: dict[Reading, int] = {}
     codes = [
-        -1 if reading is None else places.setdefault(reading, len(places)) for reading in readings
+        -1 if reading is None else reading_codes.setdefault(reading, len(reading_codes))
+        for reading in readings
     ]
-    return ReadingColumn(np.asarray(codes, dtype=np.int32), list(places))
+    return ReadingColumn(np.asarray(codes, dtype=np.int32), list(reading_codes))
 
 
 class AssessedUnits(Sequence[Assessed]):

@@ -74,9 +74,9 @@ def log_odds(degrees: Degrees, scale: Sequence[str]) -> float | None:
 
 
 def expected_rank(degrees: Degrees, scale: Sequence[str]) -> float | None:
-    """Mean place of the labels by their probabilities, 0 for the worst and 1 for the best."""
-    places = _places(scale)
-    ranked = [(places[label], nats) for label, nats in degrees.log_probabilities if label in places]
+    """Mean rank of the labels by their probabilities, 0 for the worst and 1 for the best."""
+    ranks = _ranks(scale)
+    ranked = [(ranks[label], nats) for label, nats in degrees.log_probabilities if label in ranks]
     if not ranked:
         return None
     top = max(nats for _, nats in ranked)
@@ -97,7 +97,7 @@ def degree_columns(scale: tuple[str, ...], least_mass: float) -> PoolColumns:
         # Repeats have the same degrees here, and an endpoint's may differ: their mean.
         mass = math.fsum(degrees.mass for degrees in all_degrees) / len(all_degrees)
         if mass < least_mass:
-            return Reason.LOW_MASS, _place_of(answer, scale), mass
+            return Reason.LOW_MASS, _rank_of(answer, scale), mass
         odds, ranks = (
             [value for degrees in all_degrees if (value := read(degrees, scale)) is not None]
             for read in (log_odds, expected_rank)
@@ -114,15 +114,15 @@ def degree_columns(scale: tuple[str, ...], least_mass: float) -> PoolColumns:
     return pool_by_pool((LOG_ODDS, EXPECTED_RANK, MASS), of_pool, _NOT_EVALUATED)
 
 
-def _places(scale: Sequence[str]) -> Mapping[str, float]:
+def _ranks(scale: Sequence[str]) -> Mapping[str, float]:
     return {label: rank / (len(scale) - 1) for rank, label in enumerate(scale)}
 
 
-def _place_of(answer: PoolAnswer, scale: Sequence[str]) -> float | Reason:
+def _rank_of(answer: PoolAnswer, scale: Sequence[str]) -> float | Reason:
     value = answer.reading.value
     if value is None:
         return answer.reading.reason or Reason.UNREADABLE
-    return _places(scale).get(str(value), Reason.NO_RANK)
+    return _ranks(scale).get(str(value), Reason.NO_RANK)
 
 
 def _mean(values: Sequence[float]) -> float | Reason:
@@ -145,7 +145,7 @@ def source_means(table: Table, column: Floats) -> Floats:
     return levels
 
 
-def beyond_neutral(table: Table, where: Mapping[str, str]) -> Floats:
+def beyond_controls(table: Table, where: Mapping[str, str]) -> Floats:
     """Log-odds [n] of each row less the level of its source, in nats."""
     del where
     column = table.values[LOG_ODDS]
@@ -160,14 +160,14 @@ def in_probability(difference: float, levels: Floats) -> float:
 def points_of_probability(table: Table, where: Mapping[str, str]) -> Floats:
     """Rows [n] whose mean over a phrase's sources is by how much it moves the probability."""
     levels = source_means(table, table.values[LOG_ODDS])
-    beyond = beyond_neutral(table, where)
+    beyond = beyond_controls(table, where)
     phrases = table.dimension("relation")
     for name in ("category", "term"):
         phrases = joined(phrases, table.dimension(name), "\0")
     defined = np.flatnonzero(~np.isnan(beyond))
     flat = _sigmoid(levels) * (1 - _sigmoid(levels))
     # Of control prompts, whose differences are 0 in the mean, by the slope where the sources are.
-    neutral = [_mean_of(flat[defined][table.control[defined]])] * len(beyond)
+    control_slope = [_mean_of(flat[defined][table.control[defined]])] * len(beyond)
     slopes = np.full(len(phrases.names), np.nan)
     for phrase in np.unique(phrases.codes[defined]).tolist():
         rows = defined[phrases.codes[defined] == phrase]
@@ -176,7 +176,7 @@ def points_of_probability(table: Table, where: Mapping[str, str]) -> Floats:
             slopes[phrase] = _mean_of(flat[rows])
         else:
             slopes[phrase] = in_probability(difference, centres) / difference
-    points = beyond * np.where(table.control, neutral, slopes[phrases.codes])
+    points = beyond * np.where(table.control, control_slope, slopes[phrases.codes])
     by_label = by_label_rows(table)
     if not by_label.any():
         return np.asarray(points)

@@ -20,13 +20,13 @@ COLUMN = "drift"
 RELATION = "conversation/introduction"
 
 
-def _spoken(table: Table, *, control: bool) -> Mask:
+def _in_conversation(table: Table, *, control: bool) -> Mask:
     """Select the rows of one arm that were asked in a conversation."""
     rows: Mask = (table.control == control) & table.slice_mask({"relation": RELATION})
     return rows
 
 
-_TEST = Rows(weight=1.0, select=partial(_spoken, control=False))
+_TEST = Rows(weight=1.0, select=partial(_in_conversation, control=False))
 _DRIFT = Metric(
     id="drift", title="answers that a conversation changes", column=COLUMN, arms=(_TEST,),
     violations=False, needs=Needs(relation=RELATION), reference="FairGate, conversations",

@@ -47,7 +47,7 @@ def exposure(rank: float) -> float:
 def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
     """Return values whose mean is the ratio; NaN throughout where no control is seen.
 
-    Those of neutral rows lie around 1, as far apart as such phrases move the ratio.
+    Those of control prompts lie around 1, as far apart as such phrases move the ratio.
     """
     rows, _ = observed_rows(_RATIO, table, where)
     values = np.full(len(table.keys), np.nan)
@@ -56,8 +56,8 @@ def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
     if control[defined].any():
         ratio, level = own[defined].sum() / control[defined].sum(), control[defined].mean()
         values[rows] = ratio + (own[rows] - ratio * control[rows]) / level
-        neutral = table.control
-        values[neutral] = 1 + (own[neutral] - control[neutral]) / level
+        is_control = table.control
+        values[is_control] = 1 + (own[is_control] - control[is_control]) / level
     return values
 
 

@@ -70,11 +70,11 @@ class Table:
         """Return these rows and then another table's, in the columns that both have."""
         names = list(dict.fromkeys((*self.cluster_names, *other.cluster_names)))
         numbers = {name: number for number, name in enumerate(names)}
-        places = np.asarray([numbers[name] for name in other.cluster_names], dtype=np.int64)
+        new_numbers = np.asarray([numbers[name] for name in other.cluster_names], dtype=np.int64)
         return replace(
             self,
             keys=[*self.keys, *other.keys],
-            clusters=np.concatenate([self.clusters, places[other.clusters]]),
+            clusters=np.concatenate([self.clusters, new_numbers[other.clusters]]),
             cluster_names=names,
             control=np.concatenate([self.control, other.control]),
             dimensions={

@@ -99,8 +99,8 @@ class ParityOutcome:
     verb: str
     """What happens to it, in a title: `change`."""
     columns: tuple[OutcomeColumn, ...]
-    beside: tuple[OutcomeColumn, ...] = ()
-    """Those that compare with the policy's reference."""
+    reference_columns: tuple[OutcomeColumn, ...] = ()
+    """Columns that compare with the policy's reference."""
     max: float = 0.05
     """Largest difference from control prompts, in size, that is accepted where a gate says
     nothing else."""
@@ -115,7 +115,7 @@ class ParityOutcome:
 
     def __post_init__(self) -> None:
         """Index the columns."""
-        every = {column.column: column for column in (*self.columns, *self.beside)}
+        every = {column.column: column for column in (*self.columns, *self.reference_columns)}
         object.__setattr__(self, "by_column", every)
 
     @property
@@ -125,7 +125,7 @@ class ParityOutcome:
 
     def asked(self, against: Against) -> tuple[OutcomeColumn, ...]:
         """Return the columns that answer a question."""
-        return self.beside if against is Against.REFERENCE else self.columns
+        return self.reference_columns if against is Against.REFERENCE else self.columns
 
 
 OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
@@ -153,7 +153,7 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
                     less="are changed less often by the conversation",
                 ),
             ),
-            beside=(
+            reference_columns=(
                 OutcomeColumn(
                     column=shift.ANSWER, event="differ from the reference's",
                     less="differ less often from the reference's",
@@ -191,7 +191,7 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
                     column=UNREADABLE, event="cannot be read", less="cannot be read less often"
                 ),
             ),
-            beside=(
+            reference_columns=(
                 OutcomeColumn(
                     column=shift.UNREADABLE, event="cannot be read, unlike the reference's",
                     less="can be read, unlike the reference's", is_event=False, level=None,
@@ -211,7 +211,7 @@ OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
                     is_event=False, level=None,
                 ),
             ),
-            beside=(
+            reference_columns=(
                 OutcomeColumn(
                     column=shift.DOCUMENTS, event="are lost beside the reference",
                     less="are kept beside the reference", is_event=False,

@@ -53,11 +53,11 @@ def mean_distances(
     step = _CHUNK if gram is None else _CHUNK_WITH_GRAM
     for start in range(0, len(sources), step):
         rows = slice(start, start + step)
-        left, right = sources[rows], follow_ups[rows]
+        source_rows, follow_up_rows = sources[rows], follow_ups[rows]
         if gram is None:
-            dots = np.matmul(unit[left], unit[right].transpose(0, 2, 1))
+            dots = np.matmul(unit[source_rows], unit[follow_up_rows].transpose(0, 2, 1))
         else:
-            dots = gram[left[:, :, None], right[:, None, :]]
+            dots = gram[source_rows[:, :, None], follow_up_rows[:, None, :]]
         costs = 1.0 - dots if distance == "cosine" else np.sqrt(np.maximum(2.0 - 2.0 * dots, 0.0))
         result[rows] = assignment_means(costs, matching=matching)
     return np.asarray(np.round(np.maximum(result, 0.0), 6) + 0.0, dtype=np.float64)
@@ -87,14 +87,14 @@ def assignment_means(costs: npt.NDArray[np.float64], *, matching: str = "hungari
 
 def _greedy(costs: npt.NDArray[np.float64]) -> Floats:
     count, size, _ = costs.shape
-    rest = costs.copy()
+    open_costs = costs.copy()
     total = np.zeros(count)
     every = np.arange(count)
     for _ in range(size):
-        row, column = np.divmod(rest.reshape(count, -1).argmin(axis=1), size)
-        total += rest[every, row, column]
-        rest[every, row, :] = np.inf
-        rest[every, :, column] = np.inf
+        row, column = np.divmod(open_costs.reshape(count, -1).argmin(axis=1), size)
+        total += open_costs[every, row, column]
+        open_costs[every, row, :] = np.inf
+        open_costs[every, :, column] = np.inf
     return np.asarray(total / size, dtype=np.float64)
 
 

@@ -37,20 +37,20 @@ DEGREE, DOCUMENTS, EXPOSURE = "shift/degree", "shift/documents", "shift/exposure
 CHANGES = "shift/changes"
 OPTION, UNKNOWN = "shift/option", "shift/unknown"
 _REFERENCE = "FairGate, beside a reference"
-_beside = partial(Metric, needs=Needs(reference=True), reference=_REFERENCE)
-_of_items = partial(_beside, units=ITEMS, dimensions=DIMENSIONS, violations=False)
-_MOVED = _beside(
+_shift_metric = partial(Metric, needs=Needs(reference=True), reference=_REFERENCE)
+_of_items = partial(_shift_metric, units=ITEMS, dimensions=DIMENSIONS, violations=False)
+_MOVED = _shift_metric(
     id=ANSWER, title="answers that moved from the reference's", column=ANSWER, arms=DEMOGRAPHIC,
     is_key_figure=True,
 )  # fmt: skip
-_FOUND = _beside(
+_FOUND = _shift_metric(
     id=DOCUMENTS, title="share of the reference's documents that are not found",
     about=Subject.DOCUMENTS, column=DOCUMENTS, arms=DEMOGRAPHIC, violations=False,
     is_key_figure=True,
 )  # fmt: skip
 METRICS = (
     _MOVED,
-    _beside(
+    _shift_metric(
         id=CHANGES, title="changed answers beside the reference's", column=CHANGES,
         arms=DEMOGRAPHIC, row_limits=(-1.0, 1.0), violations=False,
     ),

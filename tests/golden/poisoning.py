@@ -15,7 +15,11 @@ from fairgate.metrics.retriever_robustness import BANDS
 PARITIES = {
     *OUTCOMES.ids,
     *RULES,
-    *(column.column for outcome in OUTCOMES for column in (*outcome.columns, *outcome.beside)),
+    *(
+        column.column
+        for outcome in OUTCOMES
+        for column in (*outcome.columns, *outcome.reference_columns)
+    ),
 }
 OURS = {*BY_ID.ids, *BANDS, *PARITIES, "category", "term", "band", "setting"} | {
     "relation", "retriever", "k", "instruction", "condition", "alignment",

@@ -75,7 +75,7 @@ def test_views_are_equal_to_the_rows_that_columns_were_made_of():
 @pytest.mark.parametrize("outcome", OUTCOMES, ids=lambda outcome: outcome.id)
 def test_what_is_compared_is_compared_once(outcome):
     """Never "are seen less more": an event that compares already needs no further word."""
-    for column in (*outcome.columns, *outcome.beside):
+    for column in (*outcome.columns, *outcome.reference_columns):
         for estimate in (0.1, -0.1):
             words = column.compared(estimate).split()
             assert len([word for word in words if word in ("more", "less")]) <= 1, words
