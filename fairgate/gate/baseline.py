@@ -186,6 +186,8 @@ class References:
 
     baseline: Baseline | None = None
     baseline_path: str = "none"
+    is_added: bool = False
+    """Whether the base lacks the baseline that a change adds, which decides from then on."""
     anchor: Baseline | None = None
     anchor_path: str = ""
     """Empty where no rule has a budget."""

@@ -370,8 +370,12 @@ class ChangeGate(Generic[E]):
             read_baseline(Reference.ANCHOR) if loaded.policy.has_budget else (None, "")
         )
         labels, notices = self._labels(name)
+        is_of_base = isinstance(files, BaseCommit)
+        added = path_in_repository(self._policy, name, Reference.BASELINE)
         references = References(
-            baseline=baseline, baseline_path=path, anchor=anchor, anchor_path=anchor_path,
+            baseline=baseline, baseline_path=path,
+            is_added=is_of_base and baseline is None and self._checkout.read(added) is not None,
+            anchor=anchor, anchor_path=anchor_path,
             labels=labels, notices=notices,
         )  # fmt: skip
         return Side(loaded=loaded, references=references, runtime=runtime)

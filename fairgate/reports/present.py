@@ -161,9 +161,12 @@ def _remarks(material: Material) -> Iterator[blocks.Block]:
     result, lines = material.result, list(material.result.remarks)
     # The warning of a first look says already that nothing is compared with.
     if result.overlap is None and material.options.limit is None:
-        path = result.gate_input.references.baseline_path
+        references = result.gate_input.references
+        path = references.baseline_path
         why_not = f"There is no baseline yet{f' at `{path}`' if path else ''}"
         why_not = "No baseline is named" if path == NO_BASELINE else why_not
+        if references.is_added:
+            why_not = f"The base has no baseline, and this change adds `{path}`"
         lines.insert(0, f"{why_not}: nothing is compared with an earlier run.")
     if lines:
         yield blocks.Text(lines=lines, style=blocks.Style.NOTE)
@@ -305,6 +308,8 @@ def next_step(material: Material, explain: str) -> Inline:
         last = min(waiver.expires for waiver in waived)
         date = blocks.Span(last, blocks.Kind.DATE)
         return [f"Next: fix {what}; from the day after ", date, " on the build fails again."]
+    if result.overlap is None and result.gate_input.references.is_added:
+        return ["Next: merge this change; those after it are compared with its baseline."]
     if result.overlap is None and accept:
         return ["Next: make this run the first baseline with ", command(accept), "."]
     return ""

@@ -107,6 +107,20 @@ def test_every_name_of_a_commit_that_git_has(history, call):
     assert not wrong
 
 
+def test_a_baseline_that_only_the_change_has_is_told_as_that(history, call):
+    history.git("rm", "-q", BASELINE)
+    history.commit("no baseline")
+    history.branch()
+    history.accept()
+    history.commit("its first baseline")
+    assert against(call, "main") == 0, call.err
+    said = " ".join(call.out.split()) + (history.root / "out" / "report.md").read_text()
+    assert said.count(f"The base has no baseline, and this change adds `{BASELINE}`") == 1
+    assert said.count("those after it are compared with its baseline") == 2
+    assert "no baseline yet" not in said
+    assert "make this run the first baseline" not in said
+
+
 @pytest.mark.walk(2)
 @pytest.mark.parametrize("way", ["grafts", "grafts by a variable", "replaced", "shallow"])
 def test_nothing_but_the_commit_says_what_comes_before_it(
