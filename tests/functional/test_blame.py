@@ -285,6 +285,7 @@ def test_a_policy_lies_inside_both_sides(scripted):
     ({"generator": "{model: demo-slm, system: Be kind.}"}, ["prompt"]),
     ({"generator": "{model: copied}"}, []),
     ({"generator": "{model: edited}"}, ["model"]),
+    ({"generator": "{model: copied, file: other.onnx}"}, ["model"]),
     (
         {"retriever": "{corpus: docs.jsonl, embedder: {model: minilm, query_prompt: 'q: '}}"},
         ["embedder", "top_k"],
@@ -298,6 +299,8 @@ def test_which_factors_differ(project, head, factors):
     before, after = project.side("base"), project.side("head", **head)
     for name in ("copied", "edited"):
         shutil.copytree(find("models", "demo-slm", after), after / name)
+    graph = after / "copied" / "model.onnx"
+    graph.with_name("other.onnx").write_bytes(graph.read_bytes() + b"\n")
     config = after / "edited" / "tokenizer.json"
     config.write_text(config.read_text() + "\n")
     runtime = Runtime(cache=project.root / "cache")

@@ -48,7 +48,7 @@ class Factor(StrEnum):
 
 
 _OF_GENERATOR = {
-    Factor.MODEL: ("model", "revision"),
+    Factor.MODEL: ("model", "revision", "file"),
     Factor.PROMPT: ("prompt", "system", "document_characters", "template_arguments"),
     Factor.DECODING: ("decoding", "thinking_tokens"),
 }
