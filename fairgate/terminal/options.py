@@ -206,7 +206,7 @@ def called(name: str, policy: str = "", run: Path = FIRST_RUN) -> str:
     """Return a command of FairGate's, `run` or `baseline accept`, with what this call was given.
 
     `policy` is that of a folder `run`: it is named where the run's record does not find it.
-    Without a call it is the command alone.
+    Without a call, and where no feature brings the command, it is the command alone.
     """
     from fairgate.gate.run_folder import is_own_policy
 
@@ -218,7 +218,7 @@ def called(name: str, policy: str = "", run: Path = FIRST_RUN) -> str:
     for word in name.split():
         inner = command.get_command(root, word) if isinstance(command, click.Group) else None
         if inner is None:
-            break
+            return f"fairgate {name}"
         words.append(word)
         command = inner
     takes_policy = any("--policy" in parameter.opts for parameter in command.params)
