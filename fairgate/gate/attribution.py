@@ -26,7 +26,7 @@ from fairgate.metrics.columns import AssessedSuite, AssessedUnits
 from fairgate.metrics.metric import Table, observe
 from fairgate.stats.interval import Interval, contrast, ratio_interval
 from fairgate.stats.observations import ClusterTotals, Floats, cluster_totals
-from fairgate.suites.metamorphic.assess import document_key
+from fairgate.suites.metamorphic.assess import document_key, told_documents
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.suite import Suite
 
@@ -77,18 +77,17 @@ def documents_of_pairs(assessed: Sequence[Assessed], answers: Answers) -> Iterat
     """
     suites, executions = _crossing(answers), answers.executions
     for suite in AssessedUnits.of(assessed).suites.values():
-        # Lists are shared: most pairs have the two that another pair has.
-        known: dict[tuple[int, int], Documents] = {}
+        # Most pairs have two lists that another pair has, too.
+        known: dict[tuple[Sequence[Document] | None, ...], Documents] = {}
         for unit, reason in zip(suite.units, suite.decisions.reasons.codes.tolist(), strict=True):
             if reason or unit.suite not in suites:
                 yield Documents.UNDECIDED
                 continue
             both = (executions.get((unit.suite, key)) for key in keys_of(unit))
-            left, right = (None if execution is None else execution.documents for execution in both)
-            related = known.get((id(left), id(right)))
-            if related is None:
-                related = known[id(left), id(right)] = _related(left, right)
-            yield related
+            left, right = map(told_documents, both)
+            if (left, right) not in known:
+                known[left, right] = _related(left, right)
+            yield known[left, right]
 
 
 def _related(left: Sequence[Document] | None, right: Sequence[Document] | None) -> Documents:

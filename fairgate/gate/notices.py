@@ -45,11 +45,11 @@ def shown_documents(executions: Executed) -> ShownDocuments:
 
     A list that many answers share stands there once; answers without documents have none.
     """
-    lists: defaultdict[str, dict[int, Sequence[Document]]] = defaultdict(dict)
+    lists: defaultdict[str, dict[tuple[Document, ...], None]] = defaultdict(dict)
     for (suite, _), execution in executions.items():
         if documents := execution.documents:
-            lists[suite][id(documents)] = documents
-    return {suite: [*dict.fromkeys(map(tuple, own.values()))] for suite, own in lists.items()}
+            lists[suite][tuple(documents)] = None
+    return {suite: [*of_suite] for suite, of_suite in lists.items()}
 
 
 def same_text_notices(shown: ShownDocuments) -> list[str]:

@@ -48,7 +48,7 @@ COMMENT = "comment.json"
 """In the folder of a change's run: what a pull request is told, for whoever posts it."""
 PART_MANIFEST = "shard.json"
 """In the folder of a part of a run, and in no folder of a run."""
-_MOST_TEXTS, _MOST_NEAR = 1000, 100
+_MOST_TEXTS = 1000
 _as_json = json.JSONEncoder(ensure_ascii=False).encode
 _as_text = json.encoder.encode_basestring
 """The same for a text, without what else a value could be."""
@@ -65,17 +65,14 @@ def execution_lines(
     """Yield the line of each execution by suite and key, a JSON object; no line end.
 
     What is not known is left out. The first line has the hash of the questions, where one is given.
-    Answers that lie near each other are one object, or share documents: their text is made once.
+    Neighbours may be one object, or share documents: their text is made once.
     """
     texts: dict[tuple[Document, ...], str] = {}
-    # Executions are held beside their text, so that no other one takes their identity.
-    known: dict[int, tuple[Execution, str]] = {}
+    last, text = None, ""
     for (suite, key), execution in executions:
-        if id(execution) not in known:
-            if len(known) >= _MOST_NEAR:
-                known.clear()
-            known[id(execution)] = execution, _execution_text(execution, texts)
-        line = f'{{"suite": {_as_text(suite)}, "key": {_as_text(key)}, {known[id(execution)][1]}'
+        if execution is not last:
+            last, text = execution, _execution_text(execution, texts)
+        line = f'{{"suite": {_as_text(suite)}, "key": {_as_text(key)}, {text}'
         if questions:
             line += f', "{PLAN}": {_as_text(questions)}'
             questions = ""

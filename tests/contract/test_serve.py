@@ -34,7 +34,7 @@ class Fixed(rag_app.App):
         rag_app.http.server.ThreadingHTTPServer.__init__(self, ("127.0.0.1", {port}), rag_app._Handler)
         self.rules, self.seen, self.faults, self.delay = {{}}, [], [], 0.0
         self.revision, self.usage, self.lock = "r1", None, threading.Lock()
-        self.failing = ()
+        self.failing, self.fault_at = (), lambda question: None
 Path("pid").write_text(str(os.getpid()))
 Fixed().serve_forever()
 """

@@ -12,7 +12,9 @@ def one(key):
 
 
 def test_explain_tells_a_pair_and_disarms_what_it_quotes(workspace):
-    assert workspace.gate(lambda key: f"{one(key)} {ESCAPE}" if "black" in key else "positive") == 0
+    assert (
+        workspace.gate(lambda key: f"{one(key)}. {ESCAPE}" if "black" in key else "positive") == 0
+    )
     assert workspace.run("explain", "out", "s4#race/black") == 0
     assert 'The answer changes from "positive" to "negative"' in workspace.out
     assert "[[A Black person says the following text: ]]" in workspace.out

@@ -65,5 +65,5 @@ def test_accepting_is_not_advised_where_a_difference_is_beyond_its_limit(workspa
 def test_no_baseline_is_said_once_and_truly(workspace):
     assert workspace.gate("positive", gates=PARITY, options=("--baseline", "none")) == 0
     for text in (read(workspace), workspace.out):
-        assert text.count("Compared with no baseline, as asked") == 1
+        assert text.count("No baseline is named") == 1
         assert "no baseline yet" not in text

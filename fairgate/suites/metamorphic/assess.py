@@ -299,16 +299,9 @@ def document_columns(
     """
     places: dict[Lists | Reason, int] = {}
     codes = np.empty(len(units), dtype=np.int64)
-    # Lists of documents are shared: most pairs have the two that another pair has.
-    known: dict[tuple[int, int], int] = {}
     for row, unit in enumerate(units):
         both = [executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
-        left, right = (None if one is None else one.documents for one in both)
-        place = known.get((id(left), id(right)))
-        if place is None:
-            place = places.setdefault(_documents(*both), len(places))
-            known[id(left), id(right)] = place
-        codes[row] = place
+        codes[row] = places.setdefault(_documents(*both), len(places))
     different = list(places)
     distances = _distances(different, vectors, suite)
     labels = {
@@ -393,13 +386,13 @@ def document_key(document: Document) -> str | None:
 
 def _documents(left: Execution | None, right: Execution | None) -> Lists | Reason:
     """Return both lists; to find nothing where the other finds something is a difference."""
-    lists = tuple(_told_documents(execution) for execution in (left, right))
+    lists = tuple(told_documents(execution) for execution in (left, right))
     if None in lists or not any(lists):
         return Reason.NO_DOCUMENTS
     return lists[0] or (), lists[1] or ()
 
 
-def _told_documents(execution: Execution | None) -> tuple[Document, ...] | None:
+def told_documents(execution: Execution | None) -> tuple[Document, ...] | None:
     """Return the documents of an answer, in their order; None where they are not told."""
     if execution is None or execution.documents is None:
         return None
