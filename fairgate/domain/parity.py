@@ -176,7 +176,8 @@ class ParityResult:
     """Of "nobody is treated differently", corrected over all scans of the run; 1: no variation."""
     alpha: float
     named: Sequence[NamedNode] = ()
-    """The clearest first, each beyond what those before it explain."""
+    """The clearest first, each beyond what those before it explain; whoever differs in several
+    columns, in each."""
     identities: Sequence[IdentityEstimate] = ()
     """Every identity in every column of the outcome."""
     bands: Sequence[ColumnBand] = ()

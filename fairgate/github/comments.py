@@ -317,7 +317,7 @@ def comment_own_report(
 
 
 def judged_line(head: str, run: int, url: str) -> str:
-    """Return the first line of a comment, which nothing can hide: the commit and its run."""
+    """Return the first line that a comment shows, below its marker: the commit and its run."""
     return f"<sub>Commit `{head[:12]}`, judged by [run {run}]({url})</sub>"
 
 

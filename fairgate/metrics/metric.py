@@ -176,6 +176,7 @@ class Metric:
     column: str
     arms: tuple[Rows, ...]
     reference: str
+    """Who defines it, a paper with its section; no second system, as elsewhere."""
     units: UnitKind = PAIRS
     needs: Needs = NOTHING
     about: Subject = Subject.ANSWERS

@@ -85,8 +85,10 @@ class Linter:
     def rejections(self, source_text: str, follow_ups: Sequence[FollowUp]) -> list[str | None]:
         """Return for each follow-up the reason why it is invalid, or None where it is valid.
 
-        Of several follow-ups with the same key or wording the first is valid. Terms that are in no
-        perturbation set have no noun phrase of a set: the relation's own rule decides on them.
+        Of several follow-ups with the same key or wording the first is valid, and none that says
+        what the source does; wordings that differ in case or blanks alone are the same. Terms that
+        are in no perturbation set have no noun phrase of a set: the relation's own rule decides on
+        them.
         """
         variants: set[str] = set()
         texts: dict[str, str] = {_folded(source_text): "the source"}

@@ -125,6 +125,7 @@ class Example:
     pairs: tuple[Pair, ...] = ()
     """The follow-ups as they stand in the data, where they were written and not made."""
     answers: tuple[ExampleAnswers, ...] = ()
+    """Of relations that read no task."""
     frame: str = ""
     """The text with slots for its attributes, where it states any."""
     attributes: tuple[AttributeUse, ...] = ()
@@ -207,7 +208,10 @@ class MetamorphicRelation(Protocol):
     def follow_ups(
         self, source: Source, sets: Sequence[PerturbationSet]
     ) -> Sequence[FollowUp] | NotApplicable:
-        """Return the follow-ups, or why there are none."""
+        """Return the follow-ups, or why there are none.
+
+        The linter rejects one that differs from the source in case or blanks alone.
+        """
         ...
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:

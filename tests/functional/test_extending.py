@@ -142,6 +142,13 @@ def test_a_column_that_breaks_its_contract_is_an_error_with_source_and_name(
     assert "Traceback" not in toys.err
 
 
+def test_a_relation_that_reads_a_task_is_listed_with_its_own_oracle(toys):
+    assert toys.run("relations", "explain", "toy/shout") == 0
+    assert "Oracle: words/1." in toys.out
+    assert toys.run("relations", "explain", "set-equivalence") == 0
+    assert "Oracle: label/" in toys.out
+
+
 def test_what_was_added_is_gone_afterwards():
     with RELATIONS.added(Shout()):
         assert "toy/shout" in RELATIONS

@@ -192,7 +192,7 @@ def test_a_feature_is_added_by_one_file_and_one_entry(workspace, tmp_path):
     assert "the toy waves\ncode 0" in printed
     assert "LOUD\n" in printed
     assert "--loud" in printed.split("code 0 of run policy.yaml")[1]
-    assert "junit, shouted (default" in " ".join(printed.split())
+    assert f"{FORMATS[-1]}, shouted (default" in " ".join(printed.split())
     assert (tmp_path / "out" / "shouted.txt").read_text() == "PASS"
     assert "good morning" in (tmp_path / "out" / "report.md").read_text()
 

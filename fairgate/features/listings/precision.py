@@ -10,6 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from fairgate.domain.cases import Task
 from fairgate.domain.json_text import read_json
 from fairgate.relations.oracles.label import LABEL_RULE
 from fairgate.relations.oracles.tone import TONE_RULE
@@ -18,14 +19,15 @@ from fairgate.stats.interval import Interval, wilson
 
 CONFIDENCE = 0.95
 NOT_MEASURED = "not measured"
+_ANY_LABELS = Task(id="any", instruction="", labels=("yes", "no"))
 _FILE = ("data", "labelled", "precision.json")
 
 
 def oracle_of(relation: MetamorphicRelation) -> str:
     """Return the rule by which answers are read."""
-    if relation.reads_task:
-        return f"{LABEL_RULE} or {TONE_RULE} (the suite's task)"
-    return relation.oracle(None).id
+    rule = relation.oracle(_ANY_LABELS if relation.reads_task else None).id
+    is_of_task = relation.reads_task and rule == LABEL_RULE
+    return f"{LABEL_RULE} or {TONE_RULE} (the suite's task)" if is_of_task else rule
 
 
 def default_of(relation: MetamorphicRelation) -> str:
