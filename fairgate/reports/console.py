@@ -136,8 +136,11 @@ def _table(block: blocks.Table, *, whole: bool) -> Iterator[str]:
 
 
 def _cell(cell: blocks.Inline) -> str:
-    loud = (span for span in blocks.spans(cell) if span.tone is not blocks.Tone.MUTED)
-    return "".join(map(_span, loud)).strip()
+    loud = [span for span in blocks.spans(cell) if span.tone is not blocks.Tone.MUTED]
+    words = [span for span in loud if span.kind is not blocks.Kind.MARK]
+    # The outcome's word says what its mark would.
+    drawn = words if any(span.shown.strip() for span in words) else loud
+    return "".join(map(_span, drawn)).strip()
 
 
 def _cut(row: blocks.Row, column: int, width: int) -> str:
