@@ -261,5 +261,8 @@ def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) 
             click.echo(row)
     amount = f"{len(rows):,} question{'s' * (len(rows) != 1)}"
     pace = f"`fairgate doctor {policy}` measures the system's own pace"
-    say(f"{amount}: {duration(len(rows))} at one second each. {pace}.")
+    if rows or after is not None:
+        say(f"{amount}: {duration(len(rows))} at one second each. {pace}.")
+    else:
+        say(f"nothing is asked: `fairgate check {policy}` says why")
     return ExitCode.PASS

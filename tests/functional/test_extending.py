@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fakes.toy_distribution.fairgate_toy import LONGER, PING, REFUSED, TOY_FORMAT, Shout
 
-from fairgate.api import DEMOGRAPHIC, Metric, pool_by_pool
+from fairgate.api import DEMOGRAPHIC, FollowUp, Metric, pool_by_pool
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.reports.formats import FORMATS
@@ -147,6 +147,29 @@ def test_a_relation_that_reads_a_task_is_listed_with_its_own_oracle(toys):
     assert "Oracle: words/1." in toys.out
     assert toys.run("relations", "explain", "set-equivalence") == 0
     assert "Oracle: label/" in toys.out
+
+
+ONE_SUITE = """\
+version: 1
+name: toys
+system: {recorded: answers.jsonl}
+suites: [{id: shout, task: sentiment, sources: sources.csv, relations: [toy/shout]}]
+gates: [{metric: asr/generation, suite: shout, max: 0.4}]
+"""
+
+
+def test_a_plan_without_questions_says_where_the_reason_is(toys, monkeypatch):
+    def in_capitals(_relation, source, _sets):
+        return [FollowUp("capitals", "form", "capitals", source.text.upper())]
+
+    monkeypatch.setattr(Shout, "follow_ups", in_capitals)
+    monkeypatch.setattr(Shout, "fault", lambda *_: None)
+    (toys.root / "policy.yaml").write_text(ONE_SUITE)
+    assert toys.run("plan", "policy.yaml") == 0, toys.err
+    assert toys.out == ""
+    assert "nothing is asked: `fairgate check policy.yaml` says why" in toys.err
+    assert toys.run("check", "policy.yaml") == 0
+    assert "the text is the same as that of the source" in toys.out
 
 
 def test_what_was_added_is_gone_afterwards():
