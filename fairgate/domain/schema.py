@@ -21,6 +21,7 @@ NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+"""Any text that is not blank."""
 _HOST = re.compile(r"\w(?:[\w.-]*\w)?\.?|[0-9a-fA-F]*:[0-9a-fA-F:.]+(?:%\w+)?")
 
 

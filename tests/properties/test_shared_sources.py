@@ -148,7 +148,6 @@ STEPS = pytest.mark.parametrize("step", [15, pytest.param(1, marks=pytest.mark.w
 def test_every_pair_of_relations_reads_as_each_alone(task, step):
     random = Random(task)
     pairs = [random.sample(pair, 2) for pair in combinations(ABOUT_QUESTIONS, 2)]
-    assert len(pairs) == 325
     for pair in pairs[task % step :: step]:
         check(task, pair)
 
@@ -160,7 +159,6 @@ def test_every_shuffled_triple_of_relations_reads_as_each_alone(task, step):
     """Each triple with one of the tasks, which take turns."""
     random = Random(task)
     triples = list(combinations(ABOUT_QUESTIONS, 3))
-    assert len(triples) == 2600
     for triple in triples[task :: len(TASKS) * step]:
         check(task, random.sample(triple, 3))
 
