@@ -880,7 +880,7 @@ def _missed(rule: _Rule, scan: _Parity, reach: Mapping[str, float], limit: float
     if not wide:
         return "each is below the limit"
     who = ", ".join(level if level == Level.EVERYBODY else f"one {level}" for level in wide)
-    return f"this run could not have seen a difference of the size of the limit for {who}"
+    return f"a difference of the size of the limit is missed more than twice in ten for {who}"
 
 
 def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str:
