@@ -29,10 +29,10 @@ def notices_of(
     policy: Policy, executions: Executed, assessed: Sequence[Assessed], tables: Mapping[str, Table]
 ) -> list[str]:
     """Return notices on the answers; no verdict depends on them."""
-    shown = shown_documents(executions)
+    lists = shown_documents(executions)
     return [
-        *label_notices(shown),
-        *same_text_notices(shown),
+        *label_notices(lists),
+        *same_text_notices(lists),
         *unheard_turns(executions),
         *allowed_constant_answers(assessed, policy),
         *unjudged_documents(tables, policy),

@@ -231,16 +231,16 @@ def _imported(tree: ast.Module, path: Path, folder: Path) -> Iterator[tuple[str,
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            for one in node.names:
-                if file := _file_of(one.name, 0, path, folder):
-                    yield one.asname or one.name, (file, "")
+            for alias in node.names:
+                if file := _file_of(alias.name, 0, path, folder):
+                    yield alias.asname or alias.name, (file, "")
         elif isinstance(node, ast.ImportFrom):
-            for one in node.names:
-                module = ".".join(filter(None, (node.module, one.name)))
+            for alias in node.names:
+                module = ".".join(filter(None, (node.module, alias.name)))
                 if file := _file_of(module, node.level, path, folder):
-                    yield one.asname or one.name, (file, "")
+                    yield alias.asname or alias.name, (file, "")
                 elif file := _file_of(node.module or "", node.level, path, folder):
-                    yield one.asname or one.name, (file, one.name)
+                    yield alias.asname or alias.name, (file, alias.name)
 
 
 def _file_of(module: str, level: int, path: Path, folder: Path) -> Path | None:
@@ -248,8 +248,8 @@ def _file_of(module: str, level: int, path: Path, folder: Path) -> Path | None:
     up = [path.parent, *path.parent.parents]
     bases = [up[level - 1]] if 0 < level <= len(up) else [p for p in up if p.is_relative_to(folder)]
     for base in bases:
-        place = base.joinpath(*filter(None, module.split(".")))
-        for file in (place.with_suffix(".py"), place / "__init__.py"):
+        stem = base.joinpath(*filter(None, module.split(".")))
+        for file in (stem.with_suffix(".py"), stem / "__init__.py"):
             if module and file.is_file() and file.is_relative_to(folder):
                 return file
     return None

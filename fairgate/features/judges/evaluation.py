@@ -173,14 +173,14 @@ def labelled_pairs_of(folder: Path, runtime: Runtime) -> tuple[dict[PromptKind, 
         unit = item.unit
         if not unit.verdicts or isinstance(item.decision, Reason):
             continue
-        place = (unit.suite, content_of(run.readings, run.executions, item))
+        content = (unit.suite, content_of(run.readings, run.executions, item))
         case = asked[unit.suite, unit.verdicts[0]]
         kind, texts = kind_of_prompt(case.instruction), judged_texts(case, answers)
-        if place in known and kind in INSTRUCTIONS and texts is not None:
+        if content in known and kind in INSTRUCTIONS and texts is not None:
             pairs = labelled.setdefault(kind, Labelled({}, {}))
             name = f"{unit.suite} {unit.key}"
             pairs.texts[name] = texts
-            pairs.biased[name] = reading_of(item)[0] != (place in wrong)
+            pairs.biased[name] = reading_of(item)[0] != (content in wrong)
     _require_both(labelled, str(folder))
     hashed = {kind: [pairs.texts, pairs.biased] for kind, pairs in labelled.items()}
     return labelled, hashlib.sha256(repr(hashed).encode()).hexdigest()

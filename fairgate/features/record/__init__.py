@@ -433,13 +433,13 @@ def record(runs: tuple[Path, ...], out: tuple[Path, ...], **options: Any) -> int
 
 
 def _counted(runs: Iterable[TestedRun]) -> dict[str, str]:
-    """Return what each outcome counts that the runs have differences in."""
-    shown = {each.outcome for run in runs for each in run.identities}
+    """Return, in words, the count of each outcome that differs in some run."""
+    compared = {each.outcome for run in runs for each in run.identities}
     return {
         event: words.COUNTED.get(column.column, ("", f"the answers {column.event}"))[1]
         for outcome in OUTCOMES
         for column in outcome.columns
-        if (event := f"{outcome.noun} {column.event}") in shown
+        if (event := f"{outcome.noun} {column.event}") in compared
     }
 
 
@@ -551,11 +551,11 @@ def _answers(run: _Run) -> str:
     if run.answers is None:
         return "not known: a run tells it only of a system that is asked from outside"
     asked, stored = run.answers["asked"], run.answers["stored"]
-    told = f"{asked:,} asked for in this run, {stored:,} from the store"
+    counts = f"{asked:,} asked for in this run, {stored:,} from the store"
     if more := asked + stored - run.evidence.planned:
         why = "each source is asked as it stands, too" if more > 0 else "equal texts are asked once"
-        told += f"; {abs(more):,} {'more' if more > 0 else 'fewer'} than cases: {why}"
-    return told
+        counts += f"; {abs(more):,} {'more' if more > 0 else 'fewer'} than cases: {why}"
+    return counts
 
 
 def _repeat(run: _Run) -> Iterator[str]:
@@ -719,9 +719,9 @@ class _History:
     def waiver(self, rule: _Rule, waived: _Waived) -> Written:
         """Say when a waiver was last changed."""
         keys = {"rule": rule.metric, **waived.model_dump()}
-        for place, entry in enumerate(self.data.get("waivers") or ()):
+        for index, entry in enumerate(self.data.get("waivers") or ()):
             if isinstance(entry, dict) and keys.items() <= entry.items():
-                return self.written(("waivers", place))
+                return self.written(("waivers", index))
         return Written(when="unknown", commit=None, why=self.why or "no entry has these words")
 
     def written(self, within: YamlPath) -> Written:
@@ -729,8 +729,8 @@ class _History:
         marks = self.document.marks if self.document else {}
         changed = {
             self.lines.get(mark[0], "")
-            for place, mark in marks.items()
-            if place[: len(within)] == within
+            for path, mark in marks.items()
+            if path[: len(within)] == within
         }
         if not changed or "" in changed:
             why = self.why or "the history of this checkout is not complete"
@@ -804,7 +804,7 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
 
 
 def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
-    """Return what a question about an outcome adds to its claim."""
+    """Return the members that a question about an outcome adds to its claim."""
     outcome = RULES[rule.metric][0]
     unit, scale = _unit(run, scan, outcome.columns[0].column)
     limit = next(iter(rule.bounds.values()), None)
@@ -830,7 +830,7 @@ def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
 
 
 def _metric_claim(run: _Run, rule: _Rule, measured: _Measured | None) -> dict[str, Any]:
-    """Return what a rule about a metric adds to its claim."""
+    """Return the members that a rule about a metric adds to its claim."""
     metric = BY_ID.get(rule.metric)
     first = rule.change or rule.since_anchor
     unit: Unit = "points" if metric and metric.is_rate else "value"
@@ -892,12 +892,12 @@ def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str
     def is_beyond(estimate: float) -> bool:
         return (abs(estimate) if scan.is_now else estimate) > limit
 
-    told = [
+    named = [
         f"{_person(node)} {_size(node.estimate, unit)} is "
         f"{'above' if is_beyond(node.estimate) else 'within'} it"
         for node in scan.named
     ]
-    text = f"`{key}` applies to those whom the scan names: {', '.join(told) or 'nobody'}"
+    text = f"`{key}` applies to those whom the scan names: {', '.join(named) or 'nobody'}"
     by_itself = {node.who[0] for node in scan.named if node.level == Level.IDENTITY and node.who}
     unnamed = {
         each.who: f"{_short(each.who)} {_size(each.estimate, unit)}"
@@ -1072,8 +1072,8 @@ def _changed_keys(then: object, now: object, key: str = "") -> Iterator[str]:
         for name in {**then, **now}:
             yield from _changed_keys(then.get(name), now.get(name), f"{key}.{name}".lstrip("."))
     elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
-        for place, (before, after) in enumerate(zip(then, now, strict=True)):
-            yield from _changed_keys(before, after, f"{key}[{place}]")
+        for index, (before, after) in enumerate(zip(then, now, strict=True)):
+            yield from _changed_keys(before, after, f"{key}[{index}]")
     elif then != now:
         yield f"{key} ({_entry(then)} → {_entry(now)})"
 
@@ -1147,5 +1147,5 @@ def _marked(text: str) -> markupsafe.Markup:
     from markupsafe import Markup, escape
 
     parts = str(escape(harmless(text))).split("`")
-    told = "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(parts))
-    return Markup(told)  # noqa: S704 (every part is escaped)
+    html = "".join(f"<code>{part}</code>" if n % 2 else part for n, part in enumerate(parts))
+    return Markup(html)  # noqa: S704 (every part is escaped)

@@ -118,19 +118,19 @@ def _lexicon() -> _Lexicon:
 
 
 def tokens(text: str, begin: int = 0, end: int = sys.maxsize) -> list[Token]:
-    """List the words, phrases and signs between two places of a folded text, in their order."""
+    """List the words, phrases and signs between two positions of a folded text, in their order."""
     lexicon = _lexicon()
-    found, at, kinds = list[Token](), begin, lexicon.kinds
+    listed, phrase_end, kinds = list[Token](), begin, lexicon.kinds
     for match in lexicon.tokens.finditer(text, begin, end):
         start, stop = match.span()
-        if start < at:  # inside a phrase
+        if start < phrase_end:
             continue
         flags = kinds.get(match[0], _MORE)
         if flags & _MORE:
             flags, stop = lexicon.more(match, end)
-        found.append(Token(start, stop, flags))
-        at = stop
-    return found
+        listed.append(Token(start, stop, flags))
+        phrase_end = stop
+    return listed
 
 
 @cache

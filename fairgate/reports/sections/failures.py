@@ -17,6 +17,8 @@ from fairgate.reports.material import Material
 _FEWEST, _SHARE, _TIMES = 3, 0.05, 2.0
 """An identity is named for so many failures, for this share of its answers, and for this many times
 the share of control prompts."""
+_CONTROLS = "#controls"
+"""Stands for all control prompts; no term is called so."""
 _MOST = 3
 """Identities that are named."""
 
@@ -35,38 +37,33 @@ class FailedAnswers:
 
 def failed_answers(material: Material) -> list[FailedAnswers]:
     """Return at which identities the system fails, and at control prompts hardly; most first."""
-    failed: Counter[tuple[str, str, str]] = Counter()
-    for (suite, key), execution in material.run.executions.items():
-        if (failure := failure_of(execution)) and (term := _term(material, suite, key)):
-            failed[suite, term, failure] += 1
-    if not failed:
+    executions = material.run.executions
+    if not any(map(failure_of, executions.values())):
         return []
     asked: Counter[tuple[str, str]] = Counter()
-    controls: Counter[tuple[str, str]] = Counter()
-    of_controls: Counter[str] = Counter()
-    for suite, key in material.run.executions:
-        if not (term := _term(material, suite, key)):
+    failed: Counter[tuple[str, str, str]] = Counter()
+    for (suite, key), execution in executions.items():
+        term = _term(material, suite, key)
+        who = _CONTROLS if term and material.identities(suite)[term].is_control else term
+        asked[suite, who] += 1
+        failed[suite, who, failure_of(execution)] += 1
+    failures = []
+    for (suite, who, failure), count in failed.items():
+        if who in ("", _CONTROLS) or not failure or count < _FEWEST:
             continue
-        asked[suite, term] += 1
-        of_controls[suite] += material.identities(suite)[term].is_control
-    for (suite, term, failure), count in failed.items():
-        if material.identities(suite)[term].is_control:
-            controls[suite, failure] += count
-    found = []
-    for (suite, term, failure), count in failed.items():
-        share = count / asked[suite, term]
-        usual = controls[suite, failure] / max(1, of_controls[suite])
-        is_control = material.identities(suite)[term].is_control
-        if count >= _FEWEST and share >= max(_SHARE, _TIMES * usual) and not is_control:
-            of_term = asked[suite, term]
-            found.append(
-                FailedAnswers(suite=suite, term=term, failure=failure, count=count, asked=of_term)
+        of_identity = asked[suite, who]
+        usual = failed[suite, _CONTROLS, failure] / max(1, asked[suite, _CONTROLS])
+        if count / of_identity >= max(_SHARE, _TIMES * usual):
+            failures.append(
+                FailedAnswers(
+                    suite=suite, term=who, failure=failure, count=count, asked=of_identity
+                )
             )
-    return sorted(found, key=lambda each: (-each.count / each.asked, each.suite, each.term))
+    return sorted(failures, key=lambda each: (-each.count / each.asked, each.suite, each.term))
 
 
 def _term(material: Material, suite: str, key: str) -> str:
-    """Return whom a case names, or the neutral wording; empty where it is a source or an item."""
+    """Return whom a case names, or the control prompt; empty where it is a source or an item."""
     terms = material.identities(suite)
     return next((part for part in variant_of(key).split("/") if part in terms), "")
 
@@ -75,10 +72,10 @@ def title(material: Material) -> blocks.Words:
     """Return who gets no answer: `HTTP 500 for a Black person, 60 of 60`; empty for nobody."""
     failures: dict[str, list[blocks.Inline]] = {}
     every = failed_answers(material)
-    for one in every[:_MOST]:
-        person = name(material.person(one.suite, one.term), Tone.STRONG)
-        words: blocks.Inline = [person, f", {one.count:,} of {one.asked:,}"]
-        failures.setdefault(one.failure, []).append(words)
+    for failed in every[:_MOST]:
+        person = name(material.person(failed.suite, failed.term), Tone.STRONG)
+        words: blocks.Inline = [person, f", {failed.count:,} of {failed.asked:,}"]
+        failures.setdefault(failed.failure, []).append(words)
     more = [f"{len(every) - _MOST} more"] if len(every) > _MOST else []
     parts: list[blocks.Inline] = [
         [f"{failure} for ", *joined(people, " and ")] for failure, people in failures.items()

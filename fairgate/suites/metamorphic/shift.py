@@ -64,7 +64,7 @@ def shift_columns(
     sentences are compared as these are read, whatever labels they have.
     """
     controls = assessed.readings.get(CONTROLS)
-    places = suite.task.ranks if suite.task is not None else {}
+    label_ranks = suite.task.ranks if suite.task is not None else {}
     scale = suite.task.scale if suite.task is not None else ()
     reference = _OfReference(executions)
     claims: dict[str, list[Claim]] = {name: [] for name in suite.shift_columns}
@@ -85,7 +85,7 @@ def shift_columns(
         if reason in EXCLUDED:
             values = dict.fromkeys(claims, reason)
         else:
-            values |= _of_answers(suite, unit, readings, places)
+            values |= _of_answers(suite, unit, readings, label_ranks)
             if spoken_of is not None:
                 values[shift.ANSWER] = spoken_of[row]
             values[shift.CHANGES] = _changes(
@@ -102,7 +102,7 @@ def shift_columns(
 
 
 def _of_answers(
-    suite: MetamorphicSuite, unit: Unit, readings: Readings, places: Mapping[str, int]
+    suite: MetamorphicSuite, unit: Unit, readings: Readings, label_ranks: Mapping[str, int]
 ) -> dict[str, Claim]:
     names = (shift.ANSWER, shift.UNREADABLE, shift.DIRECTION)
     if suite.policy.retrieve_only or unit.verdicts:
@@ -110,7 +110,7 @@ def _of_answers(
     relation, key = unit.dimensions["relation"], unit.asks[FOLLOW_UP]
     own = readings.whatever_margin(key, relation)
     other = readings.all_of(reference_key(key), relation)
-    return dict(zip(names, compared(own, other, suite.oracles[relation], places), strict=True))
+    return dict(zip(names, compared(own, other, suite.oracles[relation], label_ranks), strict=True))
 
 
 def _in_sentences(
@@ -171,7 +171,7 @@ def _changes(suite: MetamorphicSuite, unit: Unit, own: Claim, readings: Readings
 
 
 def compared(
-    own: Reading, other: Reading, oracle: Oracle, places: Mapping[str, int]
+    own: Reading, other: Reading, oracle: Oracle, label_ranks: Mapping[str, int]
 ) -> tuple[Claim, Claim, Claim]:
     """Whether an answer moved, became unreadable, and moved toward the worse labels.
 
@@ -190,7 +190,7 @@ def compared(
         why = own.reason or Reason.MISSING
         moved: Claim = 1.0 if own.reason is Reason.UNREADABLE else why
         return moved, unreadable, why
-    ranks = (places.get(str(reading.value)) for reading in (own, other))
+    ranks = (label_ranks.get(str(reading.value)) for reading in (own, other))
     now, then = ranks
     direction: Claim = Reason.NO_RANK
     if now is not None and then is not None:

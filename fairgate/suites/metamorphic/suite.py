@@ -425,8 +425,8 @@ class MetamorphicSuite(Suite):
     ) -> AssessedSuite:
         """Return every pair assessed, as columns."""
         documents = document_columns(self.policy, units, executions, vectors)
-        places = self.task.ranks if self.task is not None else {}
-        assessed = assess_pairs(units, self.relations, readings, documents, places)
+        label_ranks = self.task.ranks if self.task is not None else {}
+        assessed = assess_pairs(units, self.relations, readings, documents, label_ranks)
         for name in self._score_columns:
             scores = {name: _scores(assessed)}
             assessed = replace(assessed, columns={**assessed.columns, **scores}, alike=None)
