@@ -30,8 +30,9 @@ and L. Wasserman, Biometrika 93 (2006) 509-24).
   Mol. Biol. 9 (2010) article 39).
 
 *Who*: of the nodes that are beyond the critical value, the one that explains most by likelihood,
-where the error of the control prompts' mean is everybody's. It is explained away, and what is left
-is tested again.
+where the error of the control prompts' mean is everybody's; or, where it leaves nothing to explain,
+the likeliest, each level being as likely beforehand as any other, however many nodes it has. It is
+explained away, and what is left is tested again.
 
 *Undecided cells* are NaN. A source counts in a column where it has half of its prompts, a prompt
 where it has half of these sources; means are those of least squares on source and prompt, and each
@@ -46,6 +47,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -910,33 +912,61 @@ def _estimated(
 
 
 def _named(columns: Sequence[_Column], nodes: Sequence[Node], null: _Null) -> list[NodeEstimate]:
-    """Name the node that explains most, explain it away, and look again."""
+    """Name the node that explains most, or a likelier one that explains all; look again."""
+    of_level = Counter(node.level for node in nodes)
+    beforehand = [-2 * math.log(of_level[node.level]) for node in nodes]
     named: list[NodeEstimate] = []
-    residual_effects = [column.effects for column in columns]
-    explained: list[list[Floats]] = [[] for _ in columns]
-    while len(named) < len(nodes) * len(columns):
-        candidates = [
-            (gain, -which, -i, t)
-            for which, column in enumerate(columns)
-            for i, (t, gain) in enumerate(
-                zip(
-                    _t(column, residual_effects[which], null).tolist(),
-                    _gains(column, residual_effects[which]).tolist(),
-                    strict=True,
-                )
-            )
-            if t >= null.critical
-        ]
-        if not candidates:
-            break
-        _, which, i, t = max(candidates)
-        column, i = columns[-which], -i
-        named.append(_estimated(column, nodes, i, residual_effects[-which], t, null))
-        explained[-which].append((column.weights[i] > 0).astype(np.float64))
-        design = np.stack(explained[-which], axis=1)
-        fitted = np.linalg.lstsq(design, column.effects, rcond=None)[0]
-        residual_effects[-which] = column.effects - design @ fitted
+    explained: list[tuple[int, ...]] = [() for _ in columns]
+    candidates = _candidates(columns, explained, null)
+    while candidates and len(named) < len(nodes) * len(columns):
+        clearest = max(candidates, key=lambda each: each.gain)
+        likeliest = max(candidates, key=lambda each: each.gain + beforehand[each.node])
+        for candidate in (likeliest, clearest):
+            after = list(explained)
+            after[candidate.column] += (candidate.node,)
+            left = _candidates(columns, after, null)
+            if not left:
+                break
+        column = columns[candidate.column]
+        effects = _left(column, explained[candidate.column])
+        named.append(_estimated(column, nodes, candidate.node, effects, candidate.t, null))
+        explained, candidates = after, left
     return named
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """A node, by number, that may be named in a column."""
+
+    column: int
+    node: int
+    t: float
+    gain: float
+    """Twice the log-likelihood that it adds."""
+
+
+def _candidates(
+    columns: Sequence[_Column], explained: Sequence[tuple[int, ...]], null: _Null
+) -> list[_Candidate]:
+    """Return every node beyond the critical value once others, by column, are explained."""
+    candidates = []
+    for number, column in enumerate(columns):
+        effects = _left(column, explained[number])
+        t, gains = _t(column, effects, null), _gains(column, effects)
+        candidates += [
+            _Candidate(column=number, node=i, t=float(t[i]), gain=float(gains[i]))
+            for i in np.flatnonzero(t >= null.critical).tolist()
+        ]
+    return candidates
+
+
+def _left(column: _Column, explained: tuple[int, ...]) -> Floats:
+    """Return the effects [T] that these nodes leave."""
+    if not explained:
+        return column.effects
+    design = (column.weights[list(explained)] > 0).astype(np.float64).T
+    fitted = np.linalg.lstsq(design, column.effects, rcond=None)[0]
+    return np.asarray(column.effects - design @ fitted)
 
 
 def _gains(column: _Column, effects: Floats) -> Floats:
