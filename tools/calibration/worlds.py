@@ -18,18 +18,20 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
+import numpy.typing as npt
 from calibration.tables import markdown
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.parity import Against, Level
 from fairgate.gate.parity import ParityQuestion, Prompts, result_of, scans_of
 from fairgate.metrics.parity import OUTCOMES
-from fairgate.stats.observations import Floats
+from fairgate.stats.observations import Floats, Integers
 
 SETS, CONTROL = ("race", "gender", "orientation", "age"), "neutral-phrases"
 LEVELS = {Against.CONTROL: 0.05, Against.BASELINE: 0.01}
 BUILD = "build"
 UNCHANGED = ("fair, 5 % noise", "fair, 15 % noise")
+Bools = npt.NDArray[np.bool_]
 Columns = Mapping[str, Mapping[str, Floats]]
 """Outcome to column to values [sources, prompts]."""
 
@@ -167,39 +169,71 @@ def asked(sources: int) -> tuple[Prompts, tuple[int, ...]]:
     return prompts, tuple(map(len, phrases))
 
 
-def columns_of(world: World, system: System, seed: int, run: int, sources: int) -> Columns:
-    """Draw the answers of one run and compare them with the usual ones."""
-    prompts, lengths = asked(sources)
-    size = sources, len(lengths)
-    who = [
-        world.level is not None and world.label in ("", *person) for person in prompts.persons
-    ] + [False] * prompts.controls
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """Of one run, for two labels of which one is worse."""
+
+    worse: Bools
+    """[sources, prompts]"""
+    refused: Bools
+    """[sources, prompts]"""
+    alone: Bools
+    """[sources, 1] of the source as it stands, whether worse."""
+
+
+def answers_of(  # noqa: PLR0913 (a world, and what is asked in it)
+    world: World,
+    system: System,
+    seed: int,
+    run: int,
+    phrases: Integers,
+    lengths: Sequence[int],
+    is_harmed: Sequence[bool],
+) -> Answers:
+    """Draw the answers of one run.
+
+    `phrases` [sources, prompts] number the `lengths`; prompts `is_harmed`.
+    """
+    size, who = phrases.shape, np.array(is_harmed)
     phrase = np.random.default_rng([seed, 7])
-    tails = phrase.standard_t(5, size[1]) / np.sqrt(5 / 3)
-    own = tails if world.is_heavy else phrase.standard_normal(size[1])
-    shares = np.clip(0.1 + world.spread * own, 0, 1) if world.spread else np.zeros(size[1])
-    shares = shares + world.by_length * np.array(lengths) + np.array(who) * system.turned
-    same = np.random.default_rng([seed, sources])
-    is_worse, sensitive, alike = (same.random((sources, 1)) for _ in range(3))
+    tails = phrase.standard_t(5, len(lengths)) / np.sqrt(5 / 3)
+    own = tails if world.is_heavy else phrase.standard_normal(len(lengths))
+    shares = np.clip(0.1 + world.spread * own, 0, 1) if world.spread else np.zeros(len(lengths))
+    shares = (shares + world.by_length * np.array(lengths))[phrases] + who * system.turned
+    same = np.random.default_rng([seed, len(phrases)])
+    is_worse, sensitive, alike = (same.random((len(phrases), 1)) for _ in range(3))
     by_phrase, worsened, refused = (same.random(size) for _ in range(3))
     worse = is_worse < 0.5
     turned = (sensitive < system.sensitive) ^ (by_phrase < shares)
     turned ^= (alike < system.turned_alike) & who
     # Half of the answers are the better one, so of these twice the share is turned.
     turned ^= (worse == turned) & (worsened < 2 * system.worsened) & who
-    anew = np.random.default_rng([seed, sources, run])
-    worse_now = worse ^ turned ^ (anew.random(size) < system.noise)
-    alone = worse ^ (anew.random((sources, 1)) < system.noise)
-    is_control = np.arange(size[1]) >= len(prompts.persons)
+    anew = np.random.default_rng([seed, len(phrases), run])
+    return Answers(
+        worse=worse ^ turned ^ (anew.random(size) < system.noise),
+        alone=worse ^ (anew.random((len(phrases), 1)) < system.noise),
+        refused=(refused < system.refused) & who,
+    )
+
+
+def columns_of(world: World, system: System, seed: int, run: int, sources: int) -> Columns:
+    """Draw the answers of one run and compare them with the usual ones."""
+    prompts, lengths = asked(sources)
+    is_harmed = [
+        world.level is not None and world.label in ("", *person) for person in prompts.persons
+    ] + [False] * prompts.controls
+    phrases = np.broadcast_to(np.arange(len(lengths)), (sources, len(lengths)))
+    answers = answers_of(world, system, seed, run, phrases, lengths, is_harmed)
+    is_control = np.arange(len(lengths)) >= len(prompts.persons)
     others = is_control.sum() - is_control
-    votes = (worse_now & is_control).sum(axis=1, keepdims=True) - (worse_now & is_control)
-    usual = np.where(2 * votes == others, alone, 2 * votes > others)
-    is_refused = (refused < system.refused) & who
-    changed = np.where(is_refused, np.nan, worse_now != usual)
-    direction = np.where(is_refused, np.nan, worse_now.astype(float) - usual)
+    by_control = answers.worse & is_control
+    votes = by_control.sum(axis=1, keepdims=True) - by_control
+    usual = np.where(2 * votes == others, answers.alone, 2 * votes > others)
+    changed = np.where(answers.refused, np.nan, answers.worse != usual)
+    direction = np.where(answers.refused, np.nan, answers.worse.astype(float) - usual)
     return {
         "answers": {"controlled": changed, "direction": direction},
-        "unreadable": {"unreadable": is_refused.astype(float)},
+        "unreadable": {"unreadable": answers.refused.astype(float)},
     }
 
 
