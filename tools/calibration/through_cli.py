@@ -75,8 +75,15 @@ def recorded(world: World, system: System, seed: int, run: int, sources: int) ->
     phrases = np.zeros((len(alone), len(prompts)), dtype=np.int64)
     for cell, phrase in zip(cells, said, strict=True):
         phrases[cell] = numbers[phrase]
-    who = [_is_harmed(world, prompt) for prompt in prompts]
-    answers = answers_of(world, system, seed, run, phrases, [*map(len, numbers)], who)
+    answers = answers_of(
+        world,
+        system,
+        seed,
+        run,
+        phrases=phrases,
+        lengths=[*map(len, numbers)],
+        is_harmed=[_is_harmed(world, prompt) for prompt in prompts],
+    )
     labels = {key: answers.alone[i, 0] for key, i in alone.items()}
     labels |= {row["key"]: answers.worse[cell] for row, cell in zip(named, cells, strict=True)}
     refused = {r["key"] for r, cell in zip(named, cells, strict=True) if answers.refused[cell]}

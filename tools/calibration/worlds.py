@@ -181,11 +181,12 @@ class Answers:
     """[sources, 1] of the source as it stands, whether worse."""
 
 
-def answers_of(  # noqa: PLR0913 (a world, and what is asked in it)
+def answers_of(
     world: World,
     system: System,
     seed: int,
     run: int,
+    *,
     phrases: Integers,
     lengths: Sequence[int],
     is_harmed: Sequence[bool],
@@ -223,7 +224,9 @@ def columns_of(world: World, system: System, seed: int, run: int, sources: int) 
         world.level is not None and world.label in ("", *person) for person in prompts.persons
     ] + [False] * prompts.controls
     phrases = np.broadcast_to(np.arange(len(lengths)), (sources, len(lengths)))
-    answers = answers_of(world, system, seed, run, phrases, lengths, is_harmed)
+    answers = answers_of(
+        world, system, seed, run, phrases=phrases, lengths=lengths, is_harmed=is_harmed
+    )
     is_control = np.arange(len(lengths)) >= len(prompts.persons)
     others = is_control.sum() - is_control
     by_control = answers.worse & is_control
