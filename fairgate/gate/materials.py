@@ -243,7 +243,6 @@ class SuiteRetrievers:
             corpus,
             encoder.documents,
             queries=encoder.queries,
-            cache_dir=self.resources.cache,
             progress=self.resources.progress,
         )
 

@@ -139,7 +139,7 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         problems.append(f"policy names {listed(twice, last='and')} twice")
     report_dir = options["report_dir"]
     reports = _inside(workspace, report_dir, "report-dir", problems) if report_dir else None
-    # Answers, indexes, models and git's own settings: a change could bring them along.
+    # Answers, models and git's own settings: a change could bring them along.
     stores = {"cache-dir": options["cache_dir"], **{k: environment.get(k, "") for k in _BELIEVED}}
     problems += [
         f"{name} is {quoted(value)}, which lies in the checkout, where a change could put what is "

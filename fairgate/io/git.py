@@ -62,7 +62,7 @@ _SETTINGS = {
 _NO_PROTOCOL, _PROTOCOLS = "", "https:ssh:http:file"
 """How git may reach other repositories: while it reads, not at all; ever, by no remote helper."""
 CACHE = ".fairgate"
-"""Default name of the folder of indexes, stored answers and runs."""
+"""Default name of the folder of stored results, models and runs."""
 _EVERYTHING = "# Made by FairGate: what is in here can be made again; do not commit it.\n*\n"
 
 

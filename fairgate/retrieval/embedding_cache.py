@@ -26,10 +26,6 @@ class VectorStore(Protocol):
         """Store vectors durably."""
         ...
 
-    def forget_vectors(self, keys: Sequence[str]) -> None:
-        """Remove the vectors of those keys that are there."""
-        ...
-
 
 class CachedEmbedder:
     """An Embedder with a store: equal results, and only new texts are computed.
@@ -81,10 +77,3 @@ class CachedEmbedder:
         if not keys:
             return np.zeros((0, 0), dtype=np.float32)
         return np.stack([stored[key] for key in keys]).astype(np.float32, copy=False)
-
-    def forget(self, keys: Sequence[str]) -> None:
-        """Remove vectors from the store, by `embedding_key`: they are kept elsewhere, or nowhere.
-
-        Raises StoreError.
-        """
-        self._store.forget_vectors(keys)

@@ -428,15 +428,12 @@ class OpenLocal(LocalSystem):
             return Bm25Index(self._corpus)
         from fairgate.retrieval.flat_index import FlatIndex
 
-        index = FlatIndex(
+        return FlatIndex(
             self._corpus,
             self._encoder.documents,
             queries=self._encoder.queries,
-            cache_dir=self._resources.cache,
             progress=self._resources.progress,
         )
-        self._resources.collect(index.notices)
-        return index
 
     @cached_property
     def _encoder(self) -> Encoder:

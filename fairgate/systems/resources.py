@@ -125,7 +125,7 @@ class Resources:
 
     @cached_property
     def cache(self) -> Path:
-        """Return the folder of stored results, indexes and models. Raises UsageError.
+        """Return the folder of stored results and models. Raises UsageError.
 
         What is in it is believed: a committed one would decide what a run finds.
         """

@@ -24,11 +24,8 @@ from fairgate.domain.ports import Vectors
 T = TypeVar("T")
 
 _CHUNK = 500
-_DELETED_AT_ONCE = 10_000
 _EMBEDDING = "embedding"
 _ROWS_AT_ONCE = 500
-_WORTH_GIVING_BACK = 64 << 20
-"""Bytes of free space in the file that are worth writing it anew."""
 _SCHEMA_VERSION = 1
 _OF_SQLITE, _LOCK = ("-wal", "-shm"), ".lock"
 _BESIDE = (*_OF_SQLITE, _LOCK)
@@ -122,27 +119,6 @@ class SqliteResultStore:
     def put_vectors(self, items: Iterable[tuple[str, Vectors]]) -> None:
         """Store float32 vectors, all or none. Raises StoreError."""
         self._put(_EMBEDDING, ((key, vector.astype("<f4").tobytes()) for key, vector in items))
-
-    def forget_vectors(self, keys: Sequence[str]) -> None:
-        """Remove the vectors of those keys that are there; much free space is given back.
-
-        A store that cannot be written, or is in use, keeps them: that costs room, nothing else.
-        """
-        with contextlib.suppress(sqlite3.Error), self._lock:
-            for start in range(0, len(keys), _DELETED_AT_ONCE):
-                self._delete(_EMBEDDING, keys[start : start + _DELETED_AT_ONCE])
-            size, pages, free = (
-                self._connection.execute(f"PRAGMA {name}").fetchone()[0]
-                for name in ("page_size", "page_count", "freelist_count")
-            )
-            if free * size < _WORTH_GIVING_BACK or 2 * free < pages:
-                return
-            self._connection.execute("PRAGMA busy_timeout = 0")  # not while others use it
-            try:
-                self._connection.execute("VACUUM")
-                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            finally:
-                self._connection.execute(f"PRAGMA busy_timeout = {int(1000 * _BUSY_SECONDS)}")
 
     def _get(self, kind: str, keys: Sequence[str]) -> dict[str, bytes]:
         values: dict[str, bytes] = {}

@@ -152,7 +152,7 @@ def together(*options: Callable[[Any], Any]) -> Callable[[C], C]:
 
 cache_option = click.option(
     "--cache", cls=_Common, type=FOLDER,
-    help="Folder for indexes and stored results (default: .fairgate; FAIRGATE_CACHE).",
+    help="Folder for stored results and models (default: .fairgate; FAIRGATE_CACHE).",
 )  # fmt: skip
 """`--cache` alone, for a command that reads no other file by a relative path."""
 place_options = together(_ROOT, cache_option, _TODAY)

@@ -65,7 +65,7 @@ def git(*arguments):
 
 
 def test_a_committed_store_is_refused_and_so_is_any_other_part_of_a_cache(project, forged, capsys):
-    for part in ("store.sqlite", "indexes/x", "models/org--model/config.json"):
+    for part in ("store.sqlite", "corpora/x.jsonl", "models/org--model/config.json"):
         path = project / ".fairgate" / part
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(forged if part == "store.sqlite" else b"x")

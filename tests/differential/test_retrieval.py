@@ -25,11 +25,11 @@ def brute_force(vectors, query, top_k):
     return [(f"d{i}", scores[i]) for i in order]
 
 
-def index_of(vectors, queries, folder):
+def index_of(vectors, queries):
     table = {f"t{i}": row for i, row in enumerate(vectors)}
     table |= {f"q{i}": row for i, row in enumerate(queries)}
     corpus = ListCorpus([f"t{i}" for i in range(len(vectors))])
-    return FlatIndex(corpus, TableEmbedder(table), cache_dir=folder)
+    return FlatIndex(corpus, TableEmbedder(table))
 
 
 def asked(index, queries, top_k):
@@ -65,22 +65,22 @@ def coarse_case(rng):
 
 @pytest.mark.parametrize("case", [random_case, tied_case, almost_tied_case, coarse_case])
 @pytest.mark.parametrize("top_k", [1, 4, 50])
-def test_ids_and_scores_are_those_of_brute_force(tmp_path, case, top_k):
+def test_ids_and_scores_are_those_of_brute_force(case, top_k):
     rng = np.random.default_rng(7)
     vectors = case(rng)
     queries = np.concatenate([case(rng)[:6], vectors[:6]])
-    index = index_of(vectors, queries, tmp_path)
+    index = index_of(vectors, queries)
     names = [f"q{i}" for i in range(len(queries))]
     expected = [brute_force(vectors, query, top_k) for query in queries]
     assert asked(index, names, top_k) == expected
 
 
-def test_batches_threads_and_the_order_of_queries_change_nothing(tmp_path):
+def test_batches_threads_and_the_order_of_queries_change_nothing():
     rng = np.random.default_rng(8)
     vectors = np.concatenate([random_case(rng, 3000, 64), tied_case(rng).repeat(3, axis=1)[:, :64]])
     vectors = unit(vectors)
     queries = random_case(rng, 100, 64)
-    index = index_of(vectors, queries, tmp_path)
+    index = index_of(vectors, queries)
     names = [f"q{i}" for i in range(100)]
     expected = asked(index, names, 4)
     threads = faiss.omp_get_max_threads()
@@ -98,13 +98,13 @@ def test_batches_threads_and_the_order_of_queries_change_nothing(tmp_path):
 @pytest.mark.walk(3)
 @pytest.mark.parametrize("case", [random_case, tied_case, almost_tied_case])
 @pytest.mark.parametrize("most_bytes", [1, 30_000, 64 << 20])
-def test_memory_bounds_change_nothing(tmp_path, monkeypatch, case, most_bytes):
+def test_memory_bounds_change_nothing(monkeypatch, case, most_bytes):
     rng = np.random.default_rng(9)
     vectors = case(rng)
     queries = np.concatenate([case(rng)[:20], vectors[:20]])
     names = [f"q{i}" for i in range(len(queries))]
     monkeypatch.setattr(flat_index, "_SEARCH_BYTES", most_bytes)
-    index = index_of(vectors, queries, tmp_path)
+    index = index_of(vectors, queries)
     monkeypatch.setattr(FlatIndex, "at_once", 9)
     assert asked(index, names, 4) == [brute_force(vectors, query, 4) for query in queries]
 

@@ -16,7 +16,6 @@ from fakes.embedder import HashEmbedder
 
 from fairgate.domain.errors import StoreError
 from fairgate.domain.executions import CorpusSpec
-from fairgate.retrieval import flat_index
 from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
 from fairgate.retrieval.flat_index import FlatIndex
 from fairgate.retrieval.preparation import prepare_corpus
@@ -30,24 +29,20 @@ BUILD = """
     from fakes.corpus import ListCorpus
     from fakes.embedder import HashEmbedder
     from fairgate.retrieval.embedding_cache import BATCH, CachedEmbedder
-    from fairgate.retrieval import flat_index
     from fairgate.retrieval.flat_index import FlatIndex
     from fairgate.systems.result_store import SqliteResultStore
-
-    flat_index.MOST_IN_STORE = int(sys.argv[3])
 
     class Pausing(HashEmbedder):
         def embed(self, texts):
             vectors = super().embed(texts)
-            if len(self.embedded) == int(sys.argv[2]) * BATCH:
+            if len(self.embedded) >= int(sys.argv[2]) * BATCH:
                 print("waits", flush=True)
                 signal.pause()
             return vectors
 
     texts = [f"document {i}" for i in range(8 * BATCH)]
     store = SqliteResultStore(sys.argv[1] + "/store.sqlite")
-    index = FlatIndex(ListCorpus(texts), CachedEmbedder(Pausing(), store), cache_dir=sys.argv[1])
-    print("built", index.size, flush=True)
+    FlatIndex(ListCorpus(texts), CachedEmbedder(Pausing(), store)).retrieve(["q"], 4)
 """
 
 
@@ -72,29 +67,20 @@ def started(script, folder, *arguments, prefix=()):
 
 
 @pytest.mark.walk(1)
-@pytest.mark.parametrize(("batches", "most_in_store"), [(1, 9999), (4, 9999), (8, 9999), (4, 0)])
-def test_a_killed_build_loses_at_most_a_batch_and_ends_in_the_same_bytes(
-    tmp_path, monkeypatch, batches, most_in_store
-):
-    monkeypatch.setattr(flat_index, "MOST_IN_STORE", most_in_store)
-    process = started(BUILD, tmp_path, str(batches), str(most_in_store))
+@pytest.mark.parametrize("batches", [1, 4, 8])
+def test_a_killed_index_loses_at_most_a_batch_of_vectors(tmp_path, batches):
+    process = started(BUILD, tmp_path, str(batches))
     with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
         assert process.stdout.readline() == "waits\n"
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
     store = SqliteResultStore(tmp_path / "store.sqlite")
     inner = HashEmbedder()
-    index = FlatIndex(ListCorpus(TEXTS), CachedEmbedder(inner, store), cache_dir=tmp_path)
-    answers = index.retrieve(["q"], 4)
+    answers = FlatIndex(ListCorpus(TEXTS), CachedEmbedder(inner, store)).retrieve(["q"], 4)
     assert len(inner.embedded) - 1 <= (8 - batches + 1) * BATCH
-    assert index.notices == store.notices == []
+    assert store.notices == []
     store.close()
-    whole = FlatIndex(ListCorpus(TEXTS), HashEmbedder(), cache_dir=tmp_path / "whole")
-    assert whole.retrieve(["q"], 4) == answers
-    built = tmp_path / "indexes" / index.fingerprint
-    for path in (tmp_path / "whole" / "indexes" / whole.fingerprint).iterdir():
-        assert (built / path.name).read_bytes() == path.read_bytes()
-    assert [path.name for path in (tmp_path / "indexes").iterdir()] == [index.fingerprint]
+    assert FlatIndex(ListCorpus(TEXTS), HashEmbedder()).retrieve(["q"], 4) == answers
 
 
 def test_a_store_killed_while_writing_keeps_every_finished_batch(tmp_path):
@@ -122,11 +108,8 @@ def test_a_store_killed_while_writing_keeps_every_finished_batch(tmp_path):
 
 ATTEMPTS = """
     import resource, sys
-    from fakes.corpus import ListCorpus
-    from fakes.embedder import HashEmbedder
     from fairgate.domain.errors import StoreError
     from fairgate.io.durable import write_bytes
-    from fairgate.retrieval.flat_index import FlatIndex
     from fairgate.systems.result_store import SqliteResultStore
 
     def tell(*attempts):
@@ -143,10 +126,8 @@ FULL = f"""{ATTEMPTS}
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     tell(
         lambda: write_bytes(sys.argv[1] + "/report.md", b"x" * 50_000),
-        lambda: FlatIndex(ListCorpus([str(i) + " " * 90 for i in range(900)]),
-                          HashEmbedder(), cache_dir=sys.argv[1]).size,
-        lambda: FlatIndex(ListCorpus([str(i) for i in range(30)]),
-                          HashEmbedder(dimensions=300), cache_dir=sys.argv[1]).size,
+        lambda: SqliteResultStore(sys.argv[1] + "/store.sqlite").put_many(
+            "answer", [(str(i), "x" * 90) for i in range(900)]),
     )
 """
 
@@ -156,15 +137,12 @@ def test_a_write_that_the_kernel_refuses_leaves_the_old_files(tmp_path):
     process = started(FULL, tmp_path)
     out, err = process.communicate()
     assert (process.returncode, err) == (0, "")
-    report, texts, vectors = out.splitlines()
+    report, store = out.splitlines()
     assert "report.md: cannot be written, the file would be larger than this process may" in report
     assert "--out" in report
-    for index in (texts, vectors):
-        assert "its disk can hold" in index
-        assert "--cache" in index
+    assert "its disk can hold" in store
+    assert "--cache" in store
     assert (tmp_path / "report.md").read_text() == "old"
-    assert list((tmp_path / "indexes").iterdir()) == []
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 class Words:
@@ -199,7 +177,6 @@ READ_ONLY = f"""{ATTEMPTS}
     existing = folder + "/store.sqlite"
     tell(
         lambda: write_bytes(folder + "/report.md", b"new"),
-        lambda: FlatIndex(ListCorpus(["a"]), HashEmbedder(), cache_dir=folder).size,
         lambda: SqliteResultStore(folder + "/new.sqlite"),
         lambda: SqliteResultStore(existing).put_many("answer", [("k", "2")]),
     )
@@ -218,8 +195,8 @@ def test_a_read_only_folder_is_said_with_the_option_that_helps(tmp_path):
     finally:
         folder.chmod(0o755)
     assert (process.returncode, err) == (0, "")
-    report, index, new_store, old_store = out.splitlines()
+    report, new_store, old_store = out.splitlines()
     assert "report.md: cannot be written (Permission denied)" in report
     assert "--out" in report
-    assert all("--cache" in line for line in (index, new_store, old_store))
+    assert all("--cache" in line for line in (new_store, old_store))
     assert [path.name for path in folder.iterdir()] == ["store.sqlite"]

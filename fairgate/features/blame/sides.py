@@ -263,13 +263,8 @@ class LocalSides:
             return Bm25Index(corpus)
         from fairgate.retrieval.flat_index import FlatIndex
 
-        encoder, shared = side.encoder, self._head.resources
-        index = FlatIndex(
-            corpus, encoder.documents, queries=encoder.queries, cache_dir=shared.cache,
-            progress=shared.progress,
-        )  # fmt: skip
-        shared.collect(index.notices)
-        return index
+        encoder, progress = side.encoder, self._head.resources.progress
+        return FlatIndex(corpus, encoder.documents, queries=encoder.queries, progress=progress)
 
 
 def _fingerprints(encoder: Encoder) -> tuple[str, str]:
