@@ -66,7 +66,6 @@ SHIPPED = (
         name="merge", answers=True, steps={"shard": ".shards.change:ask_part"},
         extends={"run": ".shards:run_in_parts", "github": ".shards.change:gate_in_parts"},
     ),
-    Feature(id="accept", extends={"github": ".accept:by_comment"}),
     Feature(
         id="changes",
         first=".changes.code:hide_plugins_of_a_change",

@@ -103,12 +103,6 @@ class PostedComment(NamedTuple):
     body: str
     head: str
     run: tuple[int, int]
-    updated: str
-
-    @property
-    def first_line(self) -> str:
-        """Return the first line that GitHub shows."""
-        return self.body.split("\n", 2)[1] if "\n" in self.body else ""
 
 
 class StickyComment:
@@ -165,22 +159,6 @@ class StickyComment:
             "the comment was modified concurrently several times; another job writes it"
         )
 
-    def text(self, marker: Marker) -> str:
-        """Return the text that an earlier attempt of the marker's run has put below it, if any."""
-        texts = (
-            comment.body.partition("\n")[2]
-            for comment in self._mine(marker)
-            if comment.run[0] == marker.run[0] and comment.run < marker.run
-        )
-        return next(texts, "")
-
-    def of_gate(self, key: str) -> list[PostedComment]:
-        """Return our comments of a gate, whatever run they show, oldest first.
-
-        Also those of a workflow's own account, where we write as an app.
-        """
-        return self._mine(Marker(key=key, head="", run=(0, 0)), _BOT)
-
     def _is_newer(self, comment: PostedComment, marker: Marker) -> bool:
         """Return whether GitHub knows the comment's run as a newer one for this pull request.
 
@@ -208,23 +186,21 @@ class StickyComment:
             and 1 <= attempt <= (natural(value_at(theirs, "run_attempt")) or 0)
         )
 
-    def _mine(self, marker: Marker, *authors: str) -> list[PostedComment]:
-        """Return comments of this gate by us, or by one of other authors, oldest first."""
-        ours = {self._author, *authors}
+    def _mine(self, marker: Marker) -> list[PostedComment]:
+        """Return our comments of this gate, oldest first."""
         prefix = str(marker).split(" head=", 1)[0] + " "
         comments = []
         for comment in self._api.pages(self._issue):
             body, author = value_at(comment, "body"), value_at(comment, "user", "login")
-            if isinstance(body, str) and body.startswith(prefix) and author in ours:
+            if isinstance(body, str) and body.startswith(prefix) and author == self._author:
                 stored = MARKER.match(body)
                 head, run = (
                     (stored[2], (int(stored[3]), int(stored[4]))) if stored else ("", (0, 0))
                 )
                 url = value_at(comment, "html_url")
                 address = url if isinstance(url, str) else ""
-                updated = str(value_at(comment, "updated_at") or "")
                 body = body.replace("\r\n", "\n")
-                comments.append(PostedComment(_id_of(comment), address, body, head, run, updated))
+                comments.append(PostedComment(_id_of(comment), address, body, head, run))
         return sorted(comments)
 
     @cached_property

@@ -89,7 +89,6 @@ class Event:
     cause_run: int = 0
     """Of a `workflow_run`: the run that ran before."""
     cause_attempt: int = 1
-    comment: int = 0
 
     @property
     def is_on_default_branch(self) -> bool:
@@ -258,8 +257,7 @@ def _of_issue_comment(payload: Mapping[str, Any]) -> dict[str, Any]:
     issue = value_at(payload, "issue")
     if not isinstance(value_at(issue, "pull_request"), dict):
         raise UsageError("the comment belongs to an issue, not to a pull request; nothing to gate")
-    comment = natural(value_at(payload, "comment", "id"))
-    return {"number": natural(value_at(issue, "number")), "comment": comment}
+    return {"number": natural(value_at(issue, "number"))}
 
 
 def _of_repository_dispatch(payload: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,8 +66,6 @@ class FakeGitHub(ThreadingHTTPServer):
         self.login = BOT["login"]
         self.artifacts, self.artifact_heads, self.runs, self.blobs = {}, {}, {}, {}
         self.expired, self.tips, self.deleted_runs = set(), {}, 0
-        self.rights, self.parents, self.made_commits, self.reactions = {}, {}, {}, []
-        self.starts, self.writers, self.bases, self.truncated = {}, {}, (0, 1), set()
         self._next = 1000
 
     def fail(self, method, pattern, status, *, headers=None, message="", times=1, after=False):
@@ -144,22 +142,14 @@ class _Handler(Answering):
         if self.command != "GET" and path != "/graphql" and token == READ_ONLY:
             return 403, {"message": "Resource not accessible by integration"}
         if path == "/graphql":
-            if "viewer" in body["query"]:
-                return 200, {"data": {"viewer": {"login": self.server.login}}}
-            moves, pulls = ({"of": {"totalCount": one}} for one in self.server.bases)
-            return 200, {"data": {"repository": {"pullRequest": {**moves, "headRef": pulls}}}}
+            return 200, {"data": {"viewer": {"login": self.server.login}}}
         inner = path.removeprefix(f"/repos/{REPOSITORY}")
         if not inner:
             return 200, {"full_name": REPOSITORY, "default_branch": "main"}
         for pattern, serve in (
             (r"/issues/(\d+)/comments", self._comments),
             (r"/issues/comments/(\d+)", self._comment),
-            (r"/issues/comments/(\d+)/reactions", self._react),
-            (r"/collaborators/([^/]+)/permission", self._right),
             (r"/actions/workflows/([^/]+)/runs", self._runs),
-            (r"/git/commits/([0-9a-f]+)", self._parents),
-            (r"/git/(trees|commits)", self._make),
-            (r"/git/refs/heads/(.+)", self._move),
             (r"/git/ref/heads/(.+)", self._ref),
             (r"/actions/runs/(\d+)/artifacts", self._artifacts),
             (r"/actions/runs/(\d+)", self._run),
@@ -214,13 +204,6 @@ class _Handler(Answering):
         comments[number]["body"] = body["body"]
         return 200, comments[number]
 
-    def _react(self, match, query, body):
-        self.server.reactions.append((int(match[1]), body["content"]))
-        return 201, {"id": 1}
-
-    def _right(self, match, query, body):
-        return 200, {"permission": self.server.rights.get(match[1], "read")}
-
     def _runs(self, match, query, body):
         wanted = {name: query[name] for name in ("head_sha", "event") if name in query}
         found = [
@@ -234,26 +217,6 @@ class _Handler(Answering):
             found.append({"id": 10**6, "run_number": len(found) + 1 + lost})  # the one that asks
         size = int(query.get("per_page", 30))
         return 200, {"total_count": len(found), "workflow_runs": found[::-1][:size]}
-
-    def _parents(self, match, query, body):
-        parents = self.server.parents.get(match[1])
-        tree = {"sha": match[1][::-1]}
-        known = parents and {"parents": [{"sha": one} for one in parents], "tree": tree}
-        return _found(known)
-
-    def _make(self, match, query, body):
-        made = hashlib.sha1(repr((match[1], body)).encode()).hexdigest()  # noqa: S324
-        self.server.made_commits[made] = body
-        return 201, {"sha": made}
-
-    def _move(self, match, query, body):
-        hub, made = self.server, self.server.made_commits[body["sha"]]
-        pull = next(one for one in hub.pulls.values() if one["head"]["ref"] == match[1])
-        is_there = pull["head"]["sha"] == body["sha"]
-        if not is_there and (made["parents"] != [pull["head"]["sha"]] or body["force"]):
-            return 422, {"message": "Update is not a fast forward"}
-        pull["head"]["sha"] = body["sha"]
-        return 200, {"object": {"sha": body["sha"]}}
 
     def _ref(self, match, query, body):
         pulls = self.server.pulls.values()
@@ -308,10 +271,9 @@ class _Handler(Answering):
             }
             for one in after
         ] + [{"sha": side, "parents": [{"sha": line[0]}]} for side in sides if side != head]
-        commits += self.server.writers.get(base, [])
         size, page = int(query.get("per_page", 250)), int(query.get("page", 1))
         return 200, {
-            "status": status, "merge_base_commit": {"sha": self.server.starts.get(base, head)},
+            "status": status, "merge_base_commit": {"sha": head},
             "commits": commits[(page - 1) * size : page * size], "total_commits": len(commits),
         }  # fmt: skip
 
@@ -336,8 +298,7 @@ class _Handler(Answering):
         ]
         folders = {folder for row in rows for folder in _folders(row["path"])}
         rows += [{"path": folder, "sha": "0" * 40, "mode": "040000"} for folder in folders]
-        is_cut = match[1] in self.server.truncated
-        return MISSING if known is None else (200, {"tree": rows, "truncated": is_cut})
+        return MISSING if known is None else (200, {"tree": rows, "truncated": False})
 
     def _blob(self, match, query, body):
         files = (file for known in self.server.commits.values() for file in known.values())

@@ -60,7 +60,7 @@ def on_issue_comment(number, *, on_pull=True):
         issue["pull_request"] = {"url": "https://api.invalid/pulls/1"}
     return {
         "action": "created", "issue": issue, "repository": repository(),
-        "comment": {"id": 1, "body": "/fairgate", "user": {"login": "monalisa"}},
+        "comment": {"id": 1, "body": "Thanks!", "user": {"login": "monalisa"}},
     }  # fmt: skip
 
 

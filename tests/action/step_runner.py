@@ -30,7 +30,7 @@ def by_shell(script, folder, environment):
 _GIVEN = dict(os.environ)
 _PREPARE = re.compile(r'cd / && python3 -I "\$GITHUB_ACTION_PATH/([\w./]+/prepare\.py)"')
 _GATE = re.compile(
-    r'exec "\$FAIRGATE_INTERPRETER" -I "\$GITHUB_ACTION_PATH/[\w./]+/gate\.py" (run|merge|comment|accept)'
+    r'exec "\$FAIRGATE_INTERPRETER" -I "\$GITHUB_ACTION_PATH/[\w./]+/gate\.py" (run|merge|comment)'
 )
 
 

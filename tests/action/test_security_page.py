@@ -10,7 +10,6 @@ PAGE = (Path(__file__).parents[2] / ".github" / "SECURITY.md").read_text(encodin
 RIGHTS = {
     "fairgate": {"contents": "read"}, "fairgate/merge": {"contents": "read"},
     "fairgate/comment": {"actions": "read", "pull-requests": "write"},
-    "fairgate/accept": {"actions": "read", "contents": "write", "pull-requests": "write"},
 }  # fmt: skip
 
 

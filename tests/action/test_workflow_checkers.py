@@ -12,7 +12,7 @@ from node.programs import FOLDER, ask_node, installed
 
 pytestmark = pytest.mark.node
 WORKFLOWS = ".github/workflows"
-ACTIONS = ("accept/action.yml", "action.yml", "comment/action.yml", "merge/action.yml")
+ACTIONS = ("action.yml", "comment/action.yml", "merge/action.yml")
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import pytest
 from action.repositories import POLICY
 
 ROOT = Path(__file__).parents[2]
-ACTIONS = ("action.yml", "merge/action.yml", "comment/action.yml", "accept/action.yml")
+ACTIONS = ("action.yml", "merge/action.yml", "comment/action.yml")
 WRITTEN = {"report-dir"}
 """Folders in the workspace that the action writes to; each way out of them is tried below."""
 OUTSIDE = {"cache-dir", "package-cache", "shards", "python"}
 """Refused where they lie in the checkout: test_believed_folders, test_action_environment and
 test_merge_action show it."""
-READ = {"policy", "root", "workflow"}
-"""Read by their own name in the checkout: test_action, test_accept."""
+READ = {"policy", "root"}
+"""Read by their own name in the checkout: test_action."""
 NO_PATH = {
     "device", "comment", "comment-key", "comment-digest", "baseline-change", "report-only", "blame", "shard",
     "answers-artifact", "artifact", "attribution", "pr-number", "github-token",

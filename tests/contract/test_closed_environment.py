@@ -89,7 +89,7 @@ def found_by_a_program(script):
     return done.stdout
 
 
-ACTIONS = ["action.yml", "merge/action.yml", "comment/action.yml", "accept/action.yml"]
+ACTIONS = ["action.yml", "merge/action.yml", "comment/action.yml"]
 
 
 @pytest.mark.walk(2)

@@ -42,7 +42,6 @@ COMMANDS = {
     "generate": ["template", "--out", "cases.jsonl", "--limit", "5", "--force"],
     "judge evaluate": ["judge.yaml", "labelled.jsonl"],
     "export": ["no/model"],
-    "github accept": [],
     "github comment": [],
     "github merge": [],
     "github run": [],
@@ -53,7 +52,7 @@ COMMANDS = {
 ANSWERED = {
     "run", "merge", "check", "doctor", "rescore", "record", "table", "baseline accept",
     "baseline anchor",
-    "baseline diff", "baseline verify", "github accept", "github comment", "github merge", "github run",
+    "baseline diff", "baseline verify", "github comment", "github merge", "github run",
 }  # fmt: skip
 """Their exit code is the answer, or says that a file is written; the others print their result."""
 DONE = {

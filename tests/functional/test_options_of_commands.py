@@ -27,7 +27,7 @@ WITHOUT = {
     "baseline diff", "baseline verify", "init", "metrics list",
     "record", "relations explain", "relations list",
 }  # fmt: skip
-OF_THE_ACTION = {"github run", "github merge", "github comment", "github accept"}
+OF_THE_ACTION = {"github run", "github merge", "github comment"}
 """Their options are the action's inputs."""
 EXPECTED = {
     name: shared

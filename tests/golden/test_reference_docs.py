@@ -185,7 +185,6 @@ def test_action_page(check_golden):
         ("org/fairgate", ROOT),
         ("org/fairgate/merge", ROOT / "merge"),
         ("org/fairgate/comment", ROOT / "comment"),
-        ("org/fairgate/accept", ROOT / "accept"),
     ):
         action = YAML(typ="safe").load((folder / "action.yml").read_text(encoding="utf-8"))
         parts.append(f"\n## `{title}`\n\n{action['description']}.\n")
