@@ -40,11 +40,11 @@ from fairgate.reports.escaping import disarmed_markdown, markdown, short_name, s
 from fairgate.reports.figures import REPORTED, WAIVED, WORDS
 from fairgate.reports.markdown import length, render_blocks
 
-GONE = frozenset({404, 410})
+_GONE = frozenset({404, 410})
 _SERVER_ERROR = 500
 _ROUNDS = 4
 _BOT = "github-actions[bot]"
-MARKER = re.compile(
+_MARKER = re.compile(
     r'<!-- fairgate:report:v1 key="([^"<>]*)" head="([0-9a-f]*)" '
     r'run="([0-9]{1,18})\.([0-9]{1,18})" -->'
 )
@@ -193,7 +193,7 @@ class StickyComment:
         for comment in self._api.pages(self._issue):
             body, author = value_at(comment, "body"), value_at(comment, "user", "login")
             if isinstance(body, str) and body.startswith(prefix) and author == self._author:
-                stored = MARKER.match(body)
+                stored = _MARKER.match(body)
                 head, run = (
                     (stored[2], (int(stored[3]), int(stored[4]))) if stored else ("", (0, 0))
                 )
@@ -220,7 +220,7 @@ class StickyComment:
         try:
             self._api.send(method, f"{self._comments}/{comment.id}", body)
         except ApiError as error:
-            if error.status not in GONE:
+            if error.status not in _GONE:
                 raise
             return False
         return True

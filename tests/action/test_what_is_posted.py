@@ -10,7 +10,6 @@ from golden import hostile_texts
 
 import fairgate
 from fairgate.cli import main
-from fairgate.features.changes.gitlab import StickyNote
 from fairgate.github.comments import COMMENT, Marker, StickyComment
 from fairgate.io.durable import write_parts
 
@@ -27,7 +26,7 @@ MARKER = Marker(key="k", head="a" * 40, run=(1, 1))
 
 
 class Api:
-    """Takes what is sent, of GitHub's and of GitLab's client."""
+    """Takes what GitHub's client sends."""
 
     def __init__(self):
         self.bodies = []
@@ -48,22 +47,11 @@ class Api:
         ]
         return {"id": 7}
 
-    def ask(self, method, path, body=None):
-        if body:
-            self.bodies.append(body["body"])
-        return {"id": 1}
-
 
 def on_github(text, link, folder, capsys):
     api = Api()
     sticky = StickyComment(api, repository="o/r", number=7, graphql="")
     sticky.put(MARKER, text, create=True, link=link)
-    return api.bodies[0].partition("\n")[2]
-
-
-def on_gitlab(text, link, folder, capsys):
-    api = Api()
-    StickyNote(api, "/projects/1/merge_requests/2", MARKER).put(text, create=True, link=link)
     return api.bodies[0].partition("\n")[2]
 
 
@@ -74,7 +62,7 @@ def printed(text, link, folder, capsys):
     return capsys.readouterr().out
 
 
-WAYS = (on_github, on_gitlab, printed)
+WAYS = (on_github, printed)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -102,7 +90,5 @@ def test_no_text_is_posted_by_another_way():
                 ]  # fmt: skip
                 if bodies:
                     senders[f"{file.relative_to(root)}:{function.name}"] = ast.unparse(function)
-    assert sorted(senders) == ["features/changes/gitlab.py:put", "github/comments.py:put"]
-    assert all(
-        re.search(r"(disarmed_markdown|as_note)\(text, link\)", text) for text in senders.values()
-    )
+    assert sorted(senders) == ["github/comments.py:put"]
+    assert all("disarmed_markdown(text, link)" in text for text in senders.values())

@@ -22,7 +22,7 @@ ASKED_BY = {
     "retrieval/embedding_endpoint.py": "test_every_request_is_counted.py",
 }
 """Who asks a service, and which test holds it to a budget."""
-NO_QUESTIONS = {"systems/serving.py", "github/api.py", "features/changes/gitlab.py"}
+NO_QUESTIONS = {"systems/serving.py", "github/api.py"}
 """Asks whether the policy's own server runs; tells a forge of a verdict."""
 
 

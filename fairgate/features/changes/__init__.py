@@ -90,21 +90,14 @@ def _run_against(policy: Path, ref: str, options: dict[str, Any]) -> int:
         if refusal is not None:
             raise refusal
         from fairgate.features.changes.base import base_of
-        from fairgate.features.changes.gitlab import merge_request_note, token_handed_over
 
-        # The token is for the note alone: it is gone before anything of the change is looked at.
-        token = token_handed_over(os.environ)
-        with (
-            merge_request_note(os.environ, token, policy_name) as note,
-            tempfile.TemporaryDirectory(prefix="fairgate-") as scratch,
-        ):
+        with tempfile.TemporaryDirectory(prefix="fairgate-") as scratch:
             base = base_of(root, ref)
             folder = Path(scratch)
             shared.import_relations(partial(relation_of_base, base.commit, base.edited, folder))
             runtime = replace(shared.runtime_of(options, confined=True), root=root)
             runtime = replace(runtime, cache=writable(runtime.cache.absolute(), "--cache"))
             report = _judged(policy_name, base, runtime, options, folder)
-            note.put(report, report.needs_attention)
     code = report.exit_code
     return ExitCode.PASS if options["report_only"] and code in VERDICTS else code
 
