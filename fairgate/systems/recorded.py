@@ -59,7 +59,7 @@ class RecordedPolicy(SystemKind):
     )
     columns: ColumnsField | None = Field(
         default=None,
-        description="Rows of another tool: `ragas`, `deepeval`, `otlp` (OpenInference), or paths.",
+        description="Rows of another tool: `ragas`, `deepeval`, or paths.",
     )
     embedder: Annotated[EmbedderField | None, Names(Role.EMBEDDER)] = Field(
         default=None, description=EMBEDS_REPLIES
@@ -87,7 +87,6 @@ class RecordedPolicy(SystemKind):
             recording = self._recording(resources)
             # Refuses what was written for other questions.
             recording.untied(resources.questions(), resources.cases())
-            resources.collect(list(recording.notices))
             return recording
 
         chosen = self.chosen_embedder()
@@ -137,7 +136,7 @@ class RecordedPolicy(SystemKind):
             except DataError as error:
                 yield Finding(place=("recorded",), sentence=str(error))
                 return
-        for sentence in (*covered, *(recording.notices if recording else ())):
+        for sentence in covered:
             yield Finding(place=("recorded",), sentence=sentence, is_problem=False)
 
     def _read(self, path: Path) -> RecordedAnswers:

@@ -50,8 +50,6 @@ from fairgate.systems.service_fields import PartPath, ResponsePaths
 Value = TypeVar("Value")
 PLAN = "plan"
 """Field of a line: the hash of the questions that its file was written for."""
-OTLP = "otlp"
-"""Traces with OpenInference's attributes, whose rows are made of spans."""
 Name = str | tuple[str, str]
 """The key, with the suite before it where the line names one; the question where there is none."""
 _FIELDS = (
@@ -92,11 +90,10 @@ TOOLS = {
     "deepeval": RowPaths(
         question="$.input", answer="$.actual_output", documents="$.retrieval_context"
     ),
-    OTLP: RowPaths(question="$.question", answer="$.answer", documents="$.documents"),
 }
-"""Where they stand in the rows that tools write, and in those of traces."""
+"""Where they stand in the rows that tools write."""
 ColumnsField = Annotated[
-    Annotated[Literal["ragas", "deepeval", "otlp"], Tag("<scalar>")]
+    Annotated[Literal["ragas", "deepeval"], Tag("<scalar>")]
     | Annotated[RowPaths, Tag("<mapping>")],
     ByShape,
 ]
@@ -322,15 +319,13 @@ class RecordedAnswers:
         *,
         told: Mapping[Name, Sequence[Told]] | None = None,
         plans: Iterable[str] = (),
-        notices: Sequence[str] = (),
     ) -> None:
         """Hold answers by key, those of lines for one suite by `(suite, key)`.
 
         `told` has what lines tell of their questions, where they do; `plans` are the hashes of
-        plans in the file, `notices` what of it answers nothing.
+        plans in the file.
         """
         self.path = path
-        self.notices = notices
         self.answers = answers
         self._told = told or {}
         self._plans = frozenset(plans)
@@ -488,11 +483,10 @@ def read_recorded(path: str, columns: str | RowPaths | None = None) -> RecordedA
     answers: dict[Name, Execution] = {}
     told: dict[Name, list[Told]] = {}
     plans: set[str] = set()
-    notices: list[str] = []
     noun = "key" if columns is None else "question"
-    for row in _answered(path, columns, notices):
+    for row in _answered(path, columns):
         if answers.setdefault(row.name, row.answer) != row.answer:
-            first, *_ = _places(_answered(path, columns, []), {row.name})
+            first, *_ = _places(_answered(path, columns), {row.name})
             raise DataError(
                 f"{row.location}: {noun} {quoted(row.called)} was answered differently at {first}; "
                 f"expected one answer a {noun}: remove one of the two"
@@ -502,7 +496,7 @@ def read_recorded(path: str, columns: str | RowPaths | None = None) -> RecordedA
         plans.add(row.plan)
     for name, answer in answers.items():
         if isinstance(name, tuple) and answers.get(name[1], answer) != answer:
-            earlier, later = _places(_answered(path, columns, []), {name, name[1]})
+            earlier, later = _places(_answered(path, columns), {name, name[1]})
             raise DataError(
                 f"{later}: key {capped(name[1])} is answered differently at {earlier}: one of the "
                 f"two is for suite {capped(name[0])}, the other for every suite; name the suite on "
@@ -514,10 +508,10 @@ def read_recorded(path: str, columns: str | RowPaths | None = None) -> RecordedA
             "POLICY` to your system and write its answer here"
         )
         wanted = wanted if columns is None else "a row a question"
-        raise DataError(notices[0] if notices else f"{path}: is empty; expected {wanted}")
+        raise DataError(f"{path}: is empty; expected {wanted}")
     if columns is None:
         return RecordedAnswers(path, answers, told=told, plans=plans - {""})
-    return RowAnswers(path, answers, notices=notices)
+    return RowAnswers(path, answers)
 
 
 def _places(rows: Iterable[_Answered], names: Container[Name]) -> list[str]:
@@ -529,8 +523,8 @@ def _places(rows: Iterable[_Answered], names: Container[Name]) -> list[str]:
     return [*places.values()]
 
 
-def _answered(path: str, columns: str | RowPaths | None, notices: list[str]) -> Iterator[_Answered]:
-    return _by_key(path) if columns is None else _by_question(path, columns, notices)
+def _answered(path: str, columns: str | RowPaths | None) -> Iterator[_Answered]:
+    return _by_key(path) if columns is None else _by_question(path, columns)
 
 
 def _rows(path: str, documents: str, between: str = "") -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -583,21 +577,14 @@ def _lines(path: str) -> Iterator[tuple[int, str, Mapping[str, Any] | None]]:
         yield from ((line, text, None) for line, text in read_lines(path))
 
 
-def _by_question(path: str, columns: str | RowPaths, notices: list[str]) -> Iterator[_Answered]:
-    from fairgate.systems.traces import traced_rows
-
+def _by_question(path: str, columns: str | RowPaths) -> Iterator[_Answered]:
     chosen = TOOLS[columns] if isinstance(columns, str) else columns
     question, paths = json_path(chosen.question), chosen.paths
     if isinstance(columns, str):  # tools write null where nothing was retrieved
         paths = replace(paths, may_lack_documents=True)
-    located: Iterable[tuple[str, Mapping[str, Any]]]
-    if columns == OTLP:
-        located = traced_rows(path, notices)
-    else:
-        first = paths.documents.steps[0] if paths.documents is not None else None
-        rows = _rows(path, str(first), _BETWEEN.get(str(columns), ""))
-        located = ((f"{path}:{line}", row) for line, row in rows)
-    for location, row in located:
+    first = paths.documents.steps[0] if paths.documents is not None else None
+    for line, row in _rows(path, str(first), _BETWEEN.get(str(columns), "")):
+        location = f"{path}:{line}"
         texts = question.find(row)
         if not texts or not isinstance(texts[0], str):
             raise DataError(

@@ -182,7 +182,7 @@ def test_the_forms_on_the_page_are_these(place):
     blocks = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     named = [YAML(typ="safe").load(block)["system"] for block in blocks]
     forms = [system for system in named if "columns" in system]
-    assert len(forms) == 3
+    assert len(forms) == 2
     for system in forms:
         (place.root / "data").mkdir(exist_ok=True)
         (place.root / system["recorded"]).touch()

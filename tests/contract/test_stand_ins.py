@@ -20,7 +20,6 @@ from fairgate.retrieval.corpus import CorpusFile, read_document_labels
 from fairgate.suites.metamorphic.sources import read_sources
 from fairgate.suites.question_items.item_files import read_items, stance_documents
 from fairgate.systems.recorded_answers import read_recorded
-from fairgate.systems.traces import read_traces
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
 
@@ -75,7 +74,6 @@ TEXT_READERS = {
     "a recording": read_recorded,
     "ragas": lambda path: read_recorded(path, "ragas"),
     "deepeval": lambda path: read_recorded(path, "deepeval"),
-    "traces": read_traces,
     "objects": lambda path: list(read_json_objects(path)),
     "a record": lambda path: read_json_object(Path(path)),
     "YAML": lambda path: read_yaml_file(Path(path)),
