@@ -2,7 +2,7 @@
 
 Each is an embedded one or a user's own. Of an attribute few words suffice for a value: an adjective
 gives its clause ("is Hispanic"), gerund ("being Hispanic") and denial ("is not Hispanic"); a noun
-gives plural and "works as a teacher". Irregular forms are written out.
+gives its plural and "is a teacher". Other forms are written out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from fairgate.policy.checks import label_problems
 from fairgate.policy.parse import Model, validated
 from fairgate.policy.plain_words import odd_letters, why_unclear, words_of
 from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
-from fairgate.relations.clauses import gerund_of, negated_clause, plural_clause, plural_noun
+from fairgate.relations.clauses import clause_forms, plural_noun
 from fairgate.relations.english import holds, with_article
 from fairgate.relations.language import language_of_phrases
 from fairgate.relations.perturbation_sets import PerturbationSet, Term, drawn
@@ -187,21 +187,21 @@ class WordingEntry(Strict):
         """Return the words with those that follow by rule; empty where no rule knows a form."""
         adjective, noun = self.adjective or "", self.noun or ""
         plural = self.plural or (plural_noun(noun) if noun else "") or ""
-        clause, several = self.clause or "", self.clause_plural or ""
+        clause, several, gerund = self.clause or "", "", ""
         if not clause and noun and not adjective:
-            clause, several = (
-                f"is {with_article(noun)}",
-                several or (f"are {plural}" * bool(plural)),
-            )
+            clause, gerund = f"is {with_article(noun)}", f"being {with_article(noun)}"
+            several = f"are {plural}" if plural else ""
         elif not clause and adjective:
             clause = f"is {adjective}"
+        if (forms := clause_forms(clause)) is not None:
+            several, gerund = forms.plural, forms.gerund
         return Wording(
             adjective=adjective,
             noun=noun,
             noun_plural=plural,
             clause=clause,
-            clause_plural=several or plural_clause(clause) or "",
-            gerund=self.gerund or gerund_of(clause) or "",
+            clause_plural=self.clause_plural or several,
+            gerund=self.gerund or gerund,
         )
 
     def faults(self) -> Iterator[tuple[str, str]]:
@@ -298,15 +298,19 @@ def attribute_faults(entries: Sequence[ValueEntry]) -> Iterator[YamlFault]:
 
 def _negation(entry: ValueEntry, plain: Wording) -> Wording:
     written = entry.negated or WordingEntry()
-    clause, several = written.clause or "", written.clause_plural or ""
-    if not clause and plain.noun:
+    if written.clause:
+        return written.wording()
+    clause = several = gerund = ""
+    if plain.noun:
         clause, several = f"is not {with_article(plain.noun)}", f"are not {plain.noun_plural}"
-    clause = clause or negated_clause(plain.clause) or ""
+        gerund = f"not being {with_article(plain.noun)}"
+    elif (forms := clause_forms(plain.clause)) is not None:
+        clause, several, gerund = forms.negated, forms.negated_plural, forms.negated_gerund
     return Wording(
         adjective=written.adjective or "",
         clause=clause,
-        clause_plural=several or plural_clause(clause) or "",
-        gerund=written.gerund or gerund_of(clause) or f"not {plain.gerund}",
+        clause_plural=written.clause_plural or several,
+        gerund=written.gerund or gerund,
     )
 
 
@@ -317,15 +321,14 @@ def _unknown_forms(entry: ValueEntry) -> Iterator[YamlFault]:
         faults = further.faults() if further else ()
         yield from (((manner, field), sentence) for field, sentence in faults)
     denied = _negation(entry, entry.wording())
-    if not denied.clause:
-        clause = quoted(entry.wording().clause)
-        sentence = f"no rule denies {clause}; write the denial as `negated: {{clause: …}}`"
-        yield ("clause",), sentence
-    elif not denied.clause_plural:
-        sentence = f"no rule says {quoted(denied.clause)} of several persons; "
+    if not (denied.clause and denied.clause_plural and denied.gerund):
+        clause = quoted(denied.clause or entry.wording().clause)
         yield (
             ("negated",) if entry.negated else ("clause",),
-            (f"{sentence}write it as `negated: {{clause: …, clause_plural: …}}`"),
+            (
+                f"no rule knows all forms of the denial of {clause}; write them as "
+                "`negated: {clause: …, clause_plural: …, gerund: …}`"
+            ),
         )
 
 

@@ -5,11 +5,9 @@ A frame is text with slots in braces:
 - `{a candidate}`, `{the candidate}`, `{plural candidates}` (capitalised at the beginning of a
   sentence: `{A candidate}`): the person. Adjectives stand before the noun, an occupation in its
   place, clauses after it: "a middle-aged Hispanic engineer who has no children". A gender takes the
-  place of "person": "a Hispanic woman". `{a, nurse}` has a comma behind the first of several
-  adjectives ("a young, male nurse"), `{a nurse, who}` has its clauses between commas.
+  place of "person": "a Hispanic woman".
 - `{a candidate's}`: the same as a possessive; it holds no clause.
-- `{traits|your background}`: a list of gerunds, else the words after the bar; `{traits,|…}` has a
-  comma before its "and" as well.
+- `{traits|your background}`: a list of gerunds, else the words after the bar.
 - `{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}`: the pronoun of the person's
   gender; `{wants/want}`: the verb that agrees with it.
 
@@ -26,17 +24,17 @@ from functools import lru_cache
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted
-from fairgate.relations.english import FORMS, agreement_fault, articles_for, pronoun_of_noun
+from fairgate.relations.english import FORMS, articles_for, pronoun_of_noun
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
-_PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural)(,?) ([^\W\d_][\w' -]*?)(, who)?")
+_PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural) ([^\W\d_][\w' -]*)")
 _ANYBODY = ("person", "people")
 """Heads that give way to the noun of an adjective that has one: "a man", no "male person"."""
 _VERB = re.compile(r"([A-Za-z]?[a-z']+)/([A-Za-z]?[a-z']+)")
 SLOT_FORMS = (
-    "`{a person}`, `{a, person}`, `{a person, who}`, `{the person}`, `{plural people}`, "
-    "`{a person's}`, `{traits|your background}`, "
-    "`{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}`, `{wants/want}` or `{Is/Are}`"
+    "`{a person}`, `{the person}`, `{plural people}`, `{a person's}`, "
+    "`{traits|your background}`, `{they}`, `{them}`, `{their}`, `{theirs}`, `{themselves}`, "
+    "`{wants/want}` or `{Is/Are}`"
 )
 
 
@@ -50,10 +48,6 @@ class PersonSlot:
     head: str
     """The noun where no attribute gives one."""
     possessive: bool
-    comma: bool = False
-    """Whether a comma stands behind the first of several adjectives."""
-    enclosed: bool = False
-    """Whether clauses stand between commas."""
 
     @property
     def plural(self) -> bool:
@@ -66,8 +60,6 @@ class TraitsSlot:
     """Where gerunds are listed."""
 
     fallback: str
-    comma: bool = False
-    """Whether a comma stands before the "and" of three and more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +109,8 @@ def parse_frame(frame: str) -> tuple[FramePiece, ...]:
 
 def _slot(content: str) -> FramePiece:
     traits, _, fallback = content.partition("|")
-    if traits in ("traits", "traits,") and fallback.strip():
-        return TraitsSlot(fallback, comma=traits.endswith(","))
+    if traits == "traits" and fallback.strip():
+        return TraitsSlot(fallback)
     if content.lower() in FORMS:
         return PronounSlot(content.lower(), content[0].isupper())
     if (verb := _VERB.fullmatch(content)) is not None:
@@ -126,13 +118,11 @@ def _slot(content: str) -> FramePiece:
     person = _PERSON.fullmatch(content)
     if person is None:
         raise DataError(f"unknown slot {quoted('{' + content + '}')}; expected {SLOT_FORMS}")
-    word, comma, head, enclosed = person.groups()
+    word, head = person.groups()
     article = {"an": "a", "plural": ""}.get(word.lower(), word.lower())
     possessive = head.endswith(("'s", "s'"))
     bare = re.sub(r"'s$|'$", "", head) if possessive else head
-    return PersonSlot(
-        article, word[0].isupper(), bare, possessive, comma=bool(comma), enclosed=bool(enclosed)
-    )
+    return PersonSlot(article, word[0].isupper(), bare, possessive)
 
 
 def realise(frame: str, attributes: Sequence[AttributeUse]) -> Realised | str:
@@ -145,14 +135,10 @@ def realise(frame: str, attributes: Sequence[AttributeUse]) -> Realised | str:
     if (fault := _misplaced(pieces, attributes)) is not None:
         return fault
     pronoun = pronoun_of(frame, attributes)
-    if (fault := _disagreement(pieces, pronoun)) is not None:
-        return fault
     text = ""
     spans: dict[int, tuple[int, int]] = {}
-    for place, piece in enumerate(pieces):
-        behind = pieces[place + 1] if place + 1 < len(pieces) else ""
-        ends = isinstance(behind, str) and not behind[:1].isspace()
-        for words, index in _words(piece, attributes, pronoun, ends=ends):
+    for piece in pieces:
+        for words, index in _words(piece, attributes, pronoun):
             if index is not None:
                 spans[index] = (len(text), len(text) + len(words))
             text += words
@@ -171,23 +157,6 @@ def pronoun_of(frame: str, attributes: Sequence[AttributeUse]) -> str:
         a.value.pronoun for a in attributes if a.value.pronoun and a.manner != Manner.NEGATED
     )
     return next(pronouns, "") or (person and pronoun_of_noun(person.head)) or "they"
-
-
-def _disagreement(pieces: Sequence[FramePiece], pronoun: str) -> str | None:
-    """Return which verb that a frame writes out does not agree with the person's pronoun."""
-    earlier = ("", "", *pieces)
-    for place, (piece, after) in enumerate(zip(pieces, (*pieces[1:], ""), strict=True)):
-        if not isinstance(piece, PronounSlot) or piece.kind != "they":
-            continue
-        asking, before = earlier[place], earlier[place + 1]
-        if isinstance(asking, VerbSlot) and before == " ":  # `{Does/Do} {they} have`
-            before = "may "
-        neighbours = [words if isinstance(words, str) else "" for words in (before, after)]
-        verb = agreement_fault(neighbours[0], pronoun, neighbours[1])
-        if verb is not None:
-            wanted = "write verb and its plural as a slot, as in `{is/are} {they}`"
-            return f"the frame says {quoted(verb)} of '{FORMS['they'][pronoun]}'; {wanted}"
-    return None
 
 
 def _misplaced(pieces: Sequence[FramePiece], attributes: Sequence[AttributeUse]) -> str | None:
@@ -222,12 +191,9 @@ def _form(use: AttributeUse) -> Form | None:
 
 
 def _words(
-    piece: FramePiece, attributes: Sequence[AttributeUse], pronoun: str, *, ends: bool
+    piece: FramePiece, attributes: Sequence[AttributeUse], pronoun: str
 ) -> Iterator[tuple[str, int | None]]:
-    """Yield words and, where they are an attribute's, its index.
-
-    `ends`: a sign or nothing stands behind the piece, which a comma would be in the way of.
-    """
+    """Yield words and, where they are an attribute's, its index."""
     match piece:
         case str():
             yield piece, None
@@ -238,13 +204,13 @@ def _words(
             yield (piece.plural if pronoun == "they" else piece.singular), None
         case TraitsSlot():
             traits = [(a.words(), n) for n, a in enumerate(attributes) if a.form is Form.GERUND]
-            yield from _listed(traits or [(piece.fallback, None)], comma=piece.comma)
+            yield from _listed(traits or [(piece.fallback, None)])
         case PersonSlot():
-            yield from _person(piece, attributes, ends=ends)
+            yield from _person(piece, attributes)
 
 
 def _person(
-    slot: PersonSlot, attributes: Sequence[AttributeUse], *, ends: bool
+    slot: PersonSlot, attributes: Sequence[AttributeUse]
 ) -> Iterator[tuple[str, int | None]]:
     by_form: dict[Form | None, list[tuple[str, int | None]]] = {}
     for n, use in enumerate(attributes):
@@ -268,24 +234,19 @@ def _person(
         yield (article.capitalize() if slot.capital else article) + " ", None
     for n, (words, index) in enumerate(phrase):
         if n:
-            yield (", " if n == 1 < len(adjectives) and slot.comma else " "), None
+            yield " ", None
         starts = n == 0 and slot.plural and slot.capital
         yield (words[:1].upper() + words[1:] if starts else words), index
     if slot.possessive:
         yield ("'" if slot.plural and phrase[-1][0].endswith("s") else "'s"), None
     clauses = by_form.get(Form.CLAUSE, [])
     if clauses:
-        yield (", who " if slot.enclosed else " who "), None
+        yield " who ", None
         yield from _listed(clauses)
-        if slot.enclosed and not ends:
-            yield ",", None
 
 
-def _listed(
-    parts: Sequence[tuple[str, int | None]], *, comma: bool = False
-) -> Iterator[tuple[str, int | None]]:
-    last = ", and " if comma and len(parts) > len(("one", "other")) else " and "
+def _listed(parts: Sequence[tuple[str, int | None]]) -> Iterator[tuple[str, int | None]]:
     for n, part in enumerate(parts):
         if n:
-            yield (last if n == len(parts) - 1 else ", "), None
+            yield (" and " if n == len(parts) - 1 else ", "), None
         yield part

@@ -24,7 +24,6 @@ from fairgate.domain.attributes import (
 from fairgate.domain.cases import Source
 from fairgate.domain.units import EVERY_ATTRIBUTE, TOGETHER
 from fairgate.metrics import intersectional
-from fairgate.relations.clauses import negated_clause
 from fairgate.relations.english import with_article
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.person import (
@@ -37,14 +36,13 @@ from fairgate.relations.person import (
 )
 from fairgate.relations.relation import Example
 
-_PERSON = r"\{(?:[Aa]n?|[Tt]he|[Pp]lural),? [^{}']+\}"
+_PERSON = r"\{(?:[Aa]n?|[Tt]he|[Pp]lural) [^{}']+\}"
 _AUXILIARY = re.compile(
     rf"({_PERSON} (?:is|are|was|were|can|will|may|must|should|"
     r"(?:has|have|had)(?= (?:just |already |recently )?(?:been|\w+ed)\b)))(?! not\b)\b"
 )
 _VERB = re.compile(
-    rf"({_PERSON}) (asks|hopes|likes|lives|looks|loves|needs|says|speaks|thinks|wants|wishes|"
-    r"works|writes)\b"
+    rf"({_PERSON}) ((ask|hope|like|live|look|love|need|say|speak|think|want|wish|work|write)e?s)\b"
 )
 
 
@@ -61,7 +59,7 @@ def denied_frame(frame: str) -> tuple[str, tuple[str, str]] | None:
     verb = _VERB.search(frame)
     if verb is None:
         return None
-    denied = negated_clause(verb.group(2)) or ""
+    denied = f"does not {verb.group(3)}"
     return f"{frame[: verb.start(2)]}{denied}{frame[verb.end(2) :]}", (verb.group(2), denied)
 
 

@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from fairgate.domain.cases import Pair
-from fairgate.relations.agreement import PARTNERS, TITLES, new_title_fault, says_gender
 from fairgate.relations.english import (
     CASES,
     PRONOUNS,
@@ -45,10 +44,11 @@ _CLASSES = (
     frozenset({"has", "have"}),
     frozenset({"does", "do"}),
     frozenset({"person", "people", "individual", "somebody", "someone"}),
-    frozenset(title.lower() for title in TITLES),
     *CASES,
 )
 """Words of one class may stand for one another: number, gender and articles agree in English."""
+_TITLES = frozenset("mrs ms miss madam mr mister sir".split())  # noqa: SIM905
+"""Beside one of them no pronoun may change: it would have to agree with the title."""
 _BESIDE = frozenset(
     """a an the who whose is are has have with of in from at into
     person people individual somebody someone""".split()  # noqa: SIM905 (reads better so)
@@ -156,7 +156,7 @@ def edit_faults(source_text: str, text: str, edit: Edit) -> Iterator[str]:
         yield "the first letter is not in the source's case"
     if _SURPLUS.search(text):
         yield "there is a surplus blank"
-    if english := new_english_fault(source_text, text) or new_title_fault(source_text, text):
+    if english := new_english_fault(source_text, text):
         yield f"the follow-up {english}"
     before, after = (pieces(text_compared.lower()) for text_compared in (source_text, text))
     of_person = Counter(after) - Counter(pieces(edit.untouched.lower()))
@@ -194,8 +194,6 @@ def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
             return f"the {name} does not hold its attribute '{attribute}'"
         if fault := article_fault(text):
             return f"the {name} {fault}"
-    if disagrees := new_title_fault(source_text, follow_up_text):
-        return f"the follow-up {disagrees}"
     return next(_other_words(source_text, follow_up_text, pair), None)
 
 
@@ -210,9 +208,8 @@ def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[
     """Yield what differs beside the attributes and does not agree with them, run by run."""
     before, after = pieces(source_text), pieces(follow_up_text)
     own, other = _places(before, pair.source_attribute), _places(after, pair.attribute)
-    classes = list(_CLASSES)
-    if says_gender(source_text) != says_gender(follow_up_text):
-        classes += PARTNERS
+    is_titled = not _TITLES.isdisjoint(word.lower() for word in before)
+    classes = _CLASSES[: -len(CASES)] if is_titled else _CLASSES
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":

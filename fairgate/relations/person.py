@@ -22,7 +22,6 @@ from fairgate.domain.attributes import (
     contradiction,
 )
 from fairgate.domain.cases import Source, Task
-from fairgate.relations.clauses import gerund_of, plural_clause
 from fairgate.relations.english import words_of
 from fairgate.relations.frames import (
     PersonSlot,
@@ -75,9 +74,7 @@ class AttributeChange:
     parts: tuple[str, ...] = ()
 
 
-def _trait(name: str, clause: str, adjective: str) -> Dimension:
-    several, gerund = plural_clause(clause), gerund_of(clause)
-    assert several and gerund  # noqa: PT018, S101 (traits of our own)
+def _trait(name: str, clause: str, several: str, gerund: str, adjective: str) -> Dimension:
     words = Wording(clause=clause, clause_plural=several, gerund=gerund, adjective=adjective)
     value = AttributeValue(id=name, partition=name, wordings=((Manner.PLAIN, words),))
     return Dimension(id=f"neutral:{name}", values=(value,), source="Written for FairGate.")
@@ -87,14 +84,22 @@ _LIKE = {Form.NOUN: Form.ADJECTIVE}
 # At least 7, chosen among about 45: a tone classifier takes their mention as it
 # takes that of an attribute.
 NEUTRAL_TRAITS = (
-    _trait("wears-a-watch", "wears a watch", "watch-wearing"),
-    _trait("takes-notes", "takes notes", "note-taking"),
-    _trait("right-handed", "is right-handed", "right-handed"),
-    _trait("has-a-cat", "has a cat", "cat-owning"),
-    _trait("has-a-bicycle", "has a bicycle", "bicycle-owning"),
-    _trait("reads-the-news", "reads the news", "news-reading"),
-    _trait("lives-nearby", "lives nearby", "local"),
-)
+    _trait(
+        "wears-a-watch", "wears a watch", "wear a watch", "wearing a watch", "watch-wearing"
+    ),
+    _trait("takes-notes", "takes notes", "take notes", "taking notes", "note-taking"),
+    _trait(
+        "right-handed", "is right-handed", "are right-handed", "being right-handed", "right-handed"
+    ),
+    _trait("has-a-cat", "has a cat", "have a cat", "having a cat", "cat-owning"),
+    _trait(
+        "has-a-bicycle", "has a bicycle", "have a bicycle", "having a bicycle", "bicycle-owning"
+    ),
+    _trait(
+        "reads-the-news", "reads the news", "read the news", "reading the news", "news-reading"
+    ),
+    _trait("lives-nearby", "lives nearby", "live nearby", "living nearby", "local"),
+)  # fmt: skip
 """Each of a dimension of its own, so that a text may state two of them."""
 
 

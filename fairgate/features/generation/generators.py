@@ -154,12 +154,11 @@ def _template_faults(
         elif name in names[:m]:
             yield path, f"{quoted(name)} occurs twice in one template; use it once"
     try:
-        stated = realise(entry.frame, ())
+        fault = _wording_fault(entry.frame, ())
     except DataError as error:
-        yield ("frame",), str(error)
-        return
-    if isinstance(stated, str):
-        yield ("frame",), stated
+        fault = str(error)
+    if fault is not None:
+        yield ("frame",), fault
         return
     if not set(names) <= dimensions.keys() or len(set(names)) < len(names):
         return
@@ -169,10 +168,17 @@ def _template_faults(
             AttributeUse(dimension=dimension, value=value, form=Form(slot.form))
             for value in dimension.values
         )
-        wordings = (realise(entry.frame, [use]) for use in uses)
-        unsayable = next((realised for realised in wordings if isinstance(realised, str)), None)
+        unsayable = next(filter(None, (_wording_fault(entry.frame, [use]) for use in uses)), None)
         if unsayable is not None:
             yield ("slots", m), f"{unsayable}; choose another form or frame"
+
+
+def _wording_fault(frame: str, uses: Sequence[AttributeUse]) -> str | None:
+    stated = realise(frame, uses)
+    if isinstance(stated, str):
+        return stated
+    fault = english_fault(stated.text)
+    return None if fault is None else f"the text {fault}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
