@@ -43,6 +43,8 @@ NOUNS = {
     for noun in nouns.split()
 }
 """Nouns that say the gender of a person, with the pronoun of it."""
+TITLE = re.compile(r"\b(?:Mrs|Ms|Miss|Madam|Mr|Mister|Sir)\b")
+"""A title that says the gender of whom it names."""
 _OF_EITHER = frozenset("actor host heir landlord".split())  # noqa: SIM905
 """Nouns that are also said of women."""
 FUNCTION_WORDS = frozenset(

@@ -24,7 +24,7 @@ from functools import lru_cache
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import quoted
-from fairgate.relations.english import FORMS, articles_for, pronoun_of_noun
+from fairgate.relations.english import FORMS, TITLE, articles_for, pronoun_of_noun
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _PERSON = re.compile(r"([Aa]n?|[Tt]he|[Pp]lural) ([^\W\d_][\w' -]*)")
@@ -163,6 +163,10 @@ def _misplaced(pieces: Sequence[FramePiece], attributes: Sequence[AttributeUse])
     """Return the first reason why the pieces cannot hold the attributes."""
     person = next((piece for piece in pieces if isinstance(piece, PersonSlot)), None)
     has_traits = any(isinstance(piece, TraitsSlot) for piece in pieces)
+    title = TITLE.search("\0".join(piece for piece in pieces if isinstance(piece, str)))
+    gendered = title.group() if title else ""
+    if person is not None and pronoun_of_noun(person.head):
+        gendered = person.head
     seen: set[str] = set()
     for use in attributes:
         name = use.dimension.id
@@ -173,8 +177,8 @@ def _misplaced(pieces: Sequence[FramePiece], attributes: Sequence[AttributeUse])
             return f"the frame has no slot for {quoted(name)} as {use.form}"
         if _form(use) is None:
             return f"{quoted(f'{name}/{use.value.id}')} cannot be {use.manner} as {use.form}"
-        if person is not None and use.value.pronoun and pronoun_of_noun(person.head):
-            return f"the frame's {quoted(person.head)} states a gender already"
+        if gendered and use.value.pronoun:
+            return f"the frame's {quoted(gendered)} states a gender already"
         if person is not None and person.possessive and _form(use) is Form.CLAUSE:
             return f"a possessive takes no clause, which {quoted(name)} needs"
     if sum(_form(use) is Form.NOUN for use in attributes) > 1:

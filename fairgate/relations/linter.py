@@ -17,6 +17,7 @@ from fairgate.domain.cases import Pair
 from fairgate.relations.english import (
     CASES,
     PRONOUNS,
+    TITLE,
     article_fault,
     holds,
     new_english_fault,
@@ -47,8 +48,6 @@ _CLASSES = (
     *CASES,
 )
 """Words of one class may stand for one another: number, gender and articles agree in English."""
-_TITLES = frozenset("mrs ms miss madam mr mister sir".split())  # noqa: SIM905
-"""Beside one of them no pronoun may change: it would have to agree with the title."""
 _BESIDE = frozenset(
     """a an the who whose is are has have with of in from at into
     person people individual somebody someone""".split()  # noqa: SIM905 (reads better so)
@@ -194,6 +193,8 @@ def pair_fault(source_text: str, follow_up_text: str, pair: Pair) -> str | None:
             return f"the {name} does not hold its attribute '{attribute}'"
         if fault := article_fault(text):
             return f"the {name} {fault}"
+    if pair.dimension == "gender" and (title := TITLE.search(source_text)):
+        return f"the source says '{title.group()}', which is of one gender"
     return next(_other_words(source_text, follow_up_text, pair), None)
 
 
@@ -208,8 +209,8 @@ def _other_words(source_text: str, follow_up_text: str, pair: Pair) -> Iterator[
     """Yield what differs beside the attributes and does not agree with them, run by run."""
     before, after = pieces(source_text), pieces(follow_up_text)
     own, other = _places(before, pair.source_attribute), _places(after, pair.attribute)
-    is_titled = not _TITLES.isdisjoint(word.lower() for word in before)
-    classes = _CLASSES[: -len(CASES)] if is_titled else _CLASSES
+    # Beside a title no pronoun may change: it would have to agree with the title.
+    classes = _CLASSES[: -len(CASES)] if TITLE.search(source_text) else _CLASSES
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":

@@ -72,6 +72,7 @@ def test_more_than_there_is_says_so(workspace):
 
 
 @pytest.mark.parametrize(("more", "second", "form", "message"), [
+    ("Is {they} right?", "gender", "adjective", r"own.yaml:4:\d+: the text says 'Is they': the verb"),
     ("{who}", "gender", "adjective", r"own.yaml:4:\d+: unknown slot '{who}'"),
     ("", "gendr", "adjective", r"own.yaml:7:\d+: no attribute is called 'gendr'; did you mean"),
     ("", "occupation", "noun", r"'occupation' occurs twice in one template"),

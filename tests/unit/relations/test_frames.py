@@ -86,17 +86,13 @@ def test_verbs_and_pronouns_of_questions_and_of_nouns_with_a_gender(frame, entri
 @pytest.mark.parametrize(
     ("frame", "entries", "reason"),
     [
-        ("{A person} asks. Is {they} right?", (), "says 'Is' of 'they'; write"),
-        ("{A person} asks. Has {they} left?", ("gender/non-binary",), "says 'Has' of 'they'"),
-        ("{A person} asks. Doesn't {they} know?", (), "says 'Doesn't' of 'they'"),
-        ("{A person} asks what {they} wants.", (), "says 'wants' of 'they'"),
-        ("{A person} asks. Are {they} right?", ("gender/female",), "says 'Are' of 'she'"),
-        ("{A person} says {they} have time.", ("gender/male",), "says 'have' of 'he'"),
+        ("Write to Mrs. Jones, {a teacher}.", ("gender/female",), "'Mrs' states a gender already"),
+        ("Mr. Lee is {a person}.", ("gender/male adjective negated",), "'Mr' states a gender"),
         ("{A man} asks.", ("gender/female",), "'man' states a gender already"),
         ("{A young policewoman} asks.", ("gender/male",), "states a gender already"),
     ],
 )
-def test_a_frame_whose_verb_or_noun_fits_no_person_is_refused(frame, entries, reason):
+def test_a_frame_that_says_a_gender_already_takes_none(frame, entries, reason):
     fault = realise(frame, uses(*entries))
     assert isinstance(fault, str), fault
     assert reason in fault

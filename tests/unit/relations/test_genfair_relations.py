@@ -210,27 +210,3 @@ def test_substitutes_are_of_another_class_where_there_is_one():
         [one] = made(RELATIONS["genfair/mr6-substitution-one"], other, ())
         assert one.term in {"buddhist", "hindu"}
     assert use("religion/muslim").value.partition == "abrahamic"
-
-
-@pytest.mark.parametrize(("frame", "gender"), [
-    ("Write to Mrs. Jones, {a teacher}, and thank {them}.", "female"),
-    ("Mr. Lee is {a person} from Leeds. Advise him.", "male"),
-    ("Tell Ms. Bell, who is {a nurse}, that {they} may go.", "female"),
-    ("Dear Mr. Shah (as {a tenant} you know the house).", "male"),
-])  # fmt: skip
-def test_a_title_that_the_frame_writes_out_is_not_contradicted(frame, gender):
-    """Whatever says or denies another gender beside the title is invalid, the rest is executed."""
-    source = stated(frame, f"gender/{gender}", "age/young")
-    other = {"female": r"\bmale|\bman\b|non-binary|not female"}.get(
-        gender, r"female|woman|non-binary|not male"
-    )
-    beside = "as {a tenant}" not in frame
-    count = 0
-    for relation in GENFAIR:
-        follow_ups = made(relation, source, sets=())
-        reasons = Linter(relation.fault, ()).rejections(source.text, follow_ups)
-        for each, reason in zip(follow_ups, reasons, strict=True):
-            contradicts = beside and re.search(other, each.text) is not None
-            assert (reason is not None) == contradicts, (each.text, reason)
-            count += 1
-    assert count >= 10

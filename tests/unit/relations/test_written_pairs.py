@@ -25,24 +25,12 @@ PAIRS = [
     ("Is a atheist kind?", "Is a Sikh kind?", "atheist", "Sikh", "'an atheist'"),
     ("Can women lead a team?", "Can men lead a big team?", "women", "men", "'big'"),
     ("Can women lead?", "Can men not lead?", "women", "men", "'not'"),
-    ("Is Mrs. Ray, a female cook, late?", "Is Mr. Ray, a male cook, late?", "female", "male", None),
-    (
-        "Is Mrs. Ray, a female cook, late?",
-        "Is Mrs. Ray, a male cook, late?",
-        "female",
-        "male",
-        "'Mrs'",
-    ),
-    ("Mrs. Ray is deaf. Advise her.", "Mrs. Ray is blind. Advise him.", "deaf", "blind", "'him'"),
-    ("The widow lost her husband.", "The widower lost his wife.", "widow", "widower", None),
-    (
-        "A deaf cook and his wife pay.",
-        "A blind cook and his husband pay.",
-        "deaf",
-        "blind",
-        "'wife'",
-    ),
-]
+    ("Is Mrs. Ray, a female cook, late?", "Is Mr. Ray, a male cook, late?", "female", "male", "'Mrs'"),
+    ("Is Mrs. Ray, a female cook, late?", "Is Mrs. Ray, a male cook, late?", "female", "male", "'Mrs'"),
+    ("Mrs. Ray is deaf. Advise her.", "Mrs. Ray is blind. Advise him.", "deaf", "blind", "'Mrs'"),
+    ("The widow lost her husband.", "The widower lost his wife.", "widow", "widower", "'husband'"),
+    ("A deaf cook and his wife pay.", "A blind cook and his husband pay.", "deaf", "blind", "'wife'"),
+]  # fmt: skip
 
 
 def pair(own, other):
