@@ -63,7 +63,7 @@ def anchor(run: Path, reason: str, **options: Any) -> int:
 
 def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: bool = False) -> int:
     """Make a run the baseline or the anchor of its policy."""
-    from fairgate.gate.accepted_runs import accepted_path, baseline_of, with_history, write_baseline
+    from fairgate.gate.accepted_runs import accepted_path, baseline_of, write_baseline
     from fairgate.gate.baseline import Reference
     from fairgate.gate.run_folder import check_run, replay
     from fairgate.reports.sections.verdict import breaks_a_limit
@@ -75,16 +75,9 @@ def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: boo
     replayed = replay(run, options["policy"], runtime)
     loaded, result = replayed.loaded, replayed.run.result
     reference = Reference.ANCHOR if is_anchor else Reference.BASELINE
-    usual = accepted_path(Path(loaded.parsed.path), loaded, reference)
     date = (options["date"] or dt.datetime.now(tz=dt.UTC)).date().isoformat()
     baseline = baseline_of(replayed.run, reason=reason, date=date)
-    path = options["output"] or usual
-    if not is_anchor:
-        baseline, notice = with_history(
-            baseline, result.gate_input, path if path.is_file() else usual
-        )
-        if notice:
-            say(f"fairgate: note: {notice}")
+    path = options["output"] or accepted_path(Path(loaded.parsed.path), loaded, reference)
     write_baseline(path, baseline)
     accepted = len(result.assessed)
     unit = "pairs" if all(len(row.unit.asks) > 1 for row in result.assessed) else "cases"

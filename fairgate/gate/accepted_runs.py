@@ -21,12 +21,11 @@ from fairgate.gate.baseline import (
     unit_contents,
     with_texts_of,
 )
-from fairgate.gate.baseline_files import dump_baseline, history_with, load_baseline
+from fairgate.gate.baseline_files import dump_baseline, load_baseline
 from fairgate.gate.decide import diluted
 from fairgate.gate.labels import Label, read_labels
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.gate.measure import quartiles
-from fairgate.gate.rules import expand_rules
 from fairgate.io.durable import write_text
 from fairgate.io.tables import read_json_object, read_whole
 from fairgate.metrics.attribution import COLUMNS
@@ -35,7 +34,7 @@ from fairgate.metrics.metric import Table
 from fairgate.policy.schema import ANCHOR_SUFFIX
 
 if TYPE_CHECKING:
-    from fairgate.gate.gate import GateInput, GateRun
+    from fairgate.gate.gate import GateRun
 
 _SUFFIXES = {Reference.BASELINE: "", Reference.ANCHOR: ANCHOR_SUFFIX}
 SUFFIX = ".kill-score.json"
@@ -251,22 +250,6 @@ def decoded_baseline(
 def write_baseline(path: Path, baseline: Baseline) -> None:
     """Write a baseline; the old file stays until the new one is complete."""
     write_text(path, dump_baseline(baseline), option="--output")
-
-
-def with_history(baseline: Baseline, gate_input: GateInput, path: Path) -> tuple[Baseline, str]:
-    """Return a new baseline with the history of the one that it takes the place of, and a note.
-
-    A file at `path` that cannot be read is replaced all the same; the note then says why the
-    history starts anew.
-    """
-    if not path.is_file():
-        return baseline, ""
-    try:
-        before = read_baseline(path, gate_input.policy.name)
-    except BaselineError as error:
-        return baseline, f"the history of accepted runs starts anew: {error}"
-    rules = expand_rules(gate_input.policy, gate_input.plan)
-    return replace(baseline, history=history_with(before, baseline, rules)), ""
 
 
 def baseline_of(run: GateRun, *, reason: str, date: str) -> Baseline:

@@ -38,17 +38,6 @@ class BaselineSuite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AcceptedRun:
-    """What is kept of an earlier baseline: where a series of accepted changes has come from."""
-
-    date: str
-    commit: str
-    """Its first 12 digits; empty where it is unknown."""
-    measurements: Sequence[Measurement]
-    """Values and intervals of what rules compare and what every trend shows."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
     """A reviewed reference run."""
 
@@ -59,8 +48,6 @@ class Baseline:
     measurements: Sequence[Measurement]
     metric_versions: Mapping[str, int]
     provenance: Provenance
-    history: Sequence[AcceptedRun] = ()
-    """The baselines before this one, the oldest first. No verdict depends on it."""
     sha256: str = ""
     """Of the file that it was read from; empty: it is from none."""
 
@@ -271,16 +258,6 @@ def baseline_differences(old: Baseline, new: Baseline) -> Iterator[str]:
     yield from _entries("environment, ", then.environment, now.environment)
     for name in ("fairgate", "policy_path", "policy_sha256", "commit"):
         yield from _entries("", {name: getattr(then, name)}, {name: getattr(now, name)})
-    before, after = (
-        {f"{number} ({run.date}, {run.commit})": run for number, run in enumerate(side.history)}
-        for side in (old, new)
-    )
-    for run in dict.fromkeys((*before, *after)):
-        measurements = [side[run].measurements if run in side else () for side in (before, after)]
-        about = f"accepted run {run}, "
-        if run not in before or run not in after:
-            yield f"{about}only in the {'old' if run in before else 'new'} baseline"
-        yield from _measurements(about, *measurements)
 
 
 def _entries(about: str, old: Mapping[str, object], new: Mapping[str, object]) -> Iterator[str]:

@@ -13,24 +13,23 @@ import functools
 import hashlib
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from typing import Any, get_type_hints
 
 import numpy as np
 
 from fairgate.domain.errors import BaselineError
 from fairgate.domain.json_text import JsonError, read_json
-from fairgate.domain.outcomes import Measurement, Measurements, Provenance, slice_of
+from fairgate.domain.outcomes import Measurement, Measurements, Provenance
 from fairgate.domain.wording import harmless, quoted, shown
 from fairgate.gate import packed_suite
-from fairgate.gate.baseline import SCHEMA_VERSION, AcceptedRun, Baseline, BaselineSuite
+from fairgate.gate.baseline import SCHEMA_VERSION, Baseline, BaselineSuite
 from fairgate.gate.measure import (
     measure,
     measured_once,
     quartiles,
 )
-from fairgate.gate.rules import Rule
 from fairgate.metrics.attribution import COLUMNS as CROSSED
 from fairgate.metrics.catalogue import BY_ID, METRICS
 from fairgate.metrics.metric import observe
@@ -42,12 +41,7 @@ _AGAIN = (
     "restore it from version control, or make it again with `fairgate baseline accept RUN "
     "--reason …`"
 )
-_BY_PIECES = frozenset({"suites", "table", "measurements", "provenance", "history"})
-MOST_RUNS = 20
-"""Accepted runs in the history of a baseline; older ones are left out."""
-MOST_BYTES = 200
-"""Of the entry of one rule; a longer one, of very long names, is left out."""
-_COMMIT = 12
+_BY_PIECES = frozenset({"suites", "table", "measurements", "provenance"})
 
 
 def dump_baseline(baseline: Baseline) -> str:
@@ -59,10 +53,6 @@ def dump_baseline(baseline: Baseline) -> str:
         "date": baseline.date,
         "provenance": asdict(baseline.provenance),
         "metric_versions": dict(baseline.metric_versions),
-        "history": [
-            {"date": run.date, "commit": run.commit, "values": [*map(_entry_of, run.measurements)]}
-            for run in baseline.history
-        ],
         "measurements": [
             {name: value for name, value in asdict(item).items() if value not in (None, "", {})}
             for item in baseline.measurements
@@ -71,8 +61,6 @@ def dump_baseline(baseline: Baseline) -> str:
             name: packed_suite.suite_to(suite) for name, suite in sorted(baseline.suites.items())
         },
     }
-    if not baseline.history:
-        del body["history"]
     body["integrity"] = _integrity(body)
     return "\n".join(_lines(body)) + "\n"
 
@@ -87,13 +75,6 @@ def baseline_faults(baseline: Baseline) -> Iterator[str]:
     yield from _wrong_types(baseline.provenance, "provenance.")
     for number, measurement in enumerate(baseline.measurements):
         yield from _wrong_types(measurement, f"measurements[{number}].")
-    for index, run in enumerate(baseline.history):
-        yield from _wrong_types(run, f"history[{index}].")
-        for number, measurement in enumerate(run.measurements):
-            prefix = f"history[{index}].values[{number}]."
-            yield from _wrong_types(measurement, prefix)
-            if measurement.value is None:
-                yield f"{prefix}value is missing"
     faults = [
         f
         for name, suite in baseline.suites.items()
@@ -140,7 +121,7 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
 
 NOT_CHECKED = (
     "intervals, notes, whole-suite values of several relations, "
-    "whether values of identities are missing, attribution, reason, date, provenance and history"
+    "whether values of identities are missing, attribution, reason, date and provenance"
 )
 """What does not follow from the cases in a file, for `baseline verify`."""
 
@@ -291,14 +272,6 @@ def load_baseline(text: str, path: str) -> Baseline:
             measurements=[_measurement_from(row) for row in body["measurements"]],
             metric_versions=body["metric_versions"],
             provenance=Provenance(**body["provenance"]),
-            history=[
-                AcceptedRun(
-                    date=run["date"],
-                    commit=run["commit"],
-                    measurements=[_entry_from(*entry) for entry in run["values"]],
-                )
-                for run in body.get("history", [])
-            ],
         )
         faults = list(itertools.islice(baseline_faults(baseline), _MOST_FAULTS))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -320,7 +293,7 @@ def _lines(body: Mapping[str, Any]) -> Iterator[str]:
     entries = list(body.items())
     for position, (name, value) in enumerate(entries):
         comma = "," if position < len(entries) - 1 else ""
-        if name in ("measurements", "history"):
+        if name == "measurements":
             yield f' "{name}": ['
             yield ",\n".join(f"  {_compact(item)}" for item in value)
             yield f" ]{comma}"
@@ -343,62 +316,6 @@ def _suite_text(name: str, suite: Mapping[str, Any]) -> str:
 
 def _compact(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
-
-
-def history_with(
-    before: Baseline | None, new: Baseline, rules: Sequence[Rule]
-) -> list[AcceptedRun]:
-    """Return the history of `new`, which takes the place of `before`.
-
-    A run that is accepted once more, with the same figures, date and commit, is one run.
-    """
-    if before is None:
-        return []
-    then, now = accepted_run(before, rules), accepted_run(new, rules)
-    return [*before.history, *([] if then == now else [then])][-MOST_RUNS:]
-
-
-def accepted_run(baseline: Baseline, rules: Sequence[Rule]) -> AcceptedRun:
-    """Return an entry of a baseline's history: the values of its rules and those of every trend."""
-    measurements = Measurements(baseline.measurements)
-    entries: dict[object, Measurement] = {}
-    for measurement in _shown(measurements, rules):
-        entry = replace(measurement, decided=0, inconclusive=0, violated=None, note="")
-        if measurement.value is not None and len(_compact(_entry_of(entry)).encode()) <= MOST_BYTES:
-            entries.setdefault(
-                slice_of(measurement.metric, measurement.suite, measurement.where), entry
-            )
-    return AcceptedRun(
-        date=baseline.date,
-        commit=baseline.provenance.commit[:_COMMIT],
-        measurements=list(entries.values()),
-    )
-
-
-def _entry_of(item: Measurement) -> list[object]:
-    """Return metric, suite, slice and value, and the interval's two ends where there is one."""
-    ends = list(item.interval or ())
-    return [item.metric, item.suite, dict(sorted(item.where.items())), item.value, *ends]
-
-
-def _shown(measurements: Measurements, rules: Sequence[Rule]) -> Iterator[Measurement]:
-    for rule in rules:
-        of_rule = measurements.get(rule.metric.id, rule.suite, rule.where)
-        if rule.gate.regression is not None and of_rule is not None:
-            yield of_rule
-    for metric in METRICS:
-        for measurement in measurements if metric.trend is not None else ():
-            if measurement.metric == metric.id and set(measurement.where) == set(
-                metric.trend or ()
-            ):
-                yield measurement
-
-
-def _entry_from(
-    metric: str, suite: str, where: Mapping[str, str], value: float, *ends: float
-) -> Measurement:
-    low_high = (ends[0], ends[1]) if ends else None
-    return Measurement(metric=metric, suite=suite, where=where, value=value, interval=low_high)
 
 
 def _measurement_from(row: Mapping[str, Any]) -> Measurement:

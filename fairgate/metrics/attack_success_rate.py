@@ -68,11 +68,11 @@ _PAPER = "Oliveira et al. 2025, section 4.3, ASR"
 _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     dimensions=_BY_NAME,
-    reference=_PAPER, trend=(),
+    reference=_PAPER,
 )  # fmt: skip
 _RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
-    reference=_PAPER, trend=(), is_key_figure=True,
+    reference=_PAPER, is_key_figure=True,
     about=Subject.DOCUMENTS,
 )  # fmt: skip
 
@@ -93,7 +93,7 @@ METRICS = (
     _GENERATION,
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
-        arms=(Rows(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR", trend=(),
+        arms=(Rows(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR",
         of_planned=True, needs=Needs(relation=_GENFAIR),
     ),
     _RETRIEVAL,

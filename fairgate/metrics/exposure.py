@@ -62,7 +62,7 @@ def _linearised(table: Table, where: Mapping[str, str]) -> Floats:
 
 
 _metric = partial(
-    Metric, arms=DEMOGRAPHIC, violations=False, needs=Needs(relation="documents/*"), trend=(),
+    Metric, arms=DEMOGRAPHIC, violations=False, needs=Needs(relation="documents/*"),
     about=Subject.DOCUMENTS,
 )  # fmt: skip
 _RATIO = _metric(

@@ -193,8 +193,6 @@ class Metric:
     """Derives a row's value from the table and the slice; None takes the column as it is."""
     comparable: bool = True
     """Whether a regression rule may compare it with a baseline, case by case."""
-    trend: tuple[str, ...] | None = None
-    """Dimensions of the slices that reports show beside the baseline even where no rule does."""
     is_key_figure: bool = False
     """Whether reports give the value of a whole suite even where no rule asks for it."""
     in_embedding_space: bool = False

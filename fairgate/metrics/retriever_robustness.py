@@ -112,7 +112,7 @@ def _in_band(table: Table, where: Mapping[str, str]) -> Floats:
 _PAPER = "Oliveira et al. 2025, section 4.3, RRS"
 _MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
-    row_limits=(0.0, 3.0), violations=False, reference=_PAPER, trend=(), is_key_figure=True,
+    row_limits=(0.0, 3.0), violations=False, reference=_PAPER, is_key_figure=True,
     about=Subject.DOCUMENTS, in_embedding_space=True,
 )  # fmt: skip
 OVERLAP = Metric(

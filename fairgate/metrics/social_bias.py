@@ -108,12 +108,12 @@ def _metric(name: str, title: str, column: str, arms: tuple[Rows, ...], **more: 
 _BASIC = (
     _metric(
         "diff-bias/ambiguous", "Diff-Bias, ambiguous (stereotyped less counter answers)", "bias",
-        ALL_AMBIGUOUS, trend=("setting",),
+        ALL_AMBIGUOUS,
     ),
     _metric(
         "diff-bias/disambiguated",
         "Diff-Bias, disambiguated (accuracy with the stereotype less against it)", "correct",
-        _WITH_AND_AGAINST, trend=("setting",),
+        _WITH_AND_AGAINST,
     ),
     _metric(
         "accuracy/ambiguous", "accuracy where nothing is known (the answer is unknown)", "correct",

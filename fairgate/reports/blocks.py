@@ -325,7 +325,7 @@ class CaseItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseList(Block):
-    """Cases, the clearest first."""
+    """Cases, the clearest first; the page lets a reader search them."""
 
     cases: Sequence[CaseItem]
 
@@ -349,7 +349,7 @@ class Section:
     id: str
     """Unique in a report, kebab-case."""
     title: Inline
-    blocks: Sequence[Block]
+    blocks: Sequence[Block] = ()
     in_comment: bool = True
     in_console: bool = False
     in_page: bool = True
@@ -461,8 +461,6 @@ class View:
     """One line for a report that has no room: how many rules passed, of how many cases."""
     rules: Sequence[RuleRow]
     sections: Sequence[Section]
-    examples: Sequence[CaseItem]
-    """The clearest cases, for the top of the page; empty where the run passes."""
     run_command: str
     commit: str
     policy_path: str

@@ -32,7 +32,6 @@ from fairgate.reports.blocks import View
 from fairgate.reports.escaping import markdown, markdown_block, plain
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_report
-from fairgate.reports.sections.case_browser import BIAS_WORDS
 from fairgate.suites.metamorphic.plan import SOURCE
 
 SCHEMA_VERSION = 2
@@ -355,7 +354,7 @@ def _question(row: material.QuestionRow) -> dict[str, object]:
         "instruction": row.instruction,
         "answer": f"inconclusive({row.bias})"
         if isinstance(row.bias, Reason)
-        else BIAS_WORDS[row.bias],
+        else material.BIAS_WORDS[row.bias],
         "correct": None if isinstance(row.is_correct, Reason) else row.is_correct,
         "letter": row.letter,
         "stereotype_share": row.stereotypes,

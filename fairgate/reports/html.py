@@ -22,11 +22,7 @@ if TYPE_CHECKING:
     import jinja2
     from markupsafe import Markup
 
-_STYLES = ("page.css", "tables.css", "charts.css", "browser.css", "media.css")
-_SCRIPTS = (
-    "elements.js", "address.js", "pairs.js", "browser.js", "page.js",
-)  # fmt: skip
-"""In the order in which they stand in the page; a script knows those before it."""
+_STYLES = ("page.css", "tables.css", "charts.css", "cases.css", "media.css")
 _ELEMENTS = {
     Kind.PROSE: "{}",
     Kind.NAME: "<bdi>{}</bdi>",
@@ -57,7 +53,7 @@ def render_html(view: View) -> str:
     """Return `report.html`, complete in itself."""
     import markupsafe
 
-    style, script = _joined(_STYLES), _joined(_SCRIPTS)
+    style, script = _joined(_STYLES), _joined(["page.js"])
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -110,7 +106,6 @@ def meaning(word: str) -> str:
 def _environment() -> jinja2.Environment:
     """Return the environment of the templates: it escapes what no span has escaped."""
     import jinja2
-    import markupsafe
 
     def visible(value: object) -> object:
         """Show control characters as escapes; markup of ours passes."""
@@ -128,7 +123,6 @@ def _environment() -> jinja2.Environment:
         line=_line, plain=_plain, kind=lambda block: type(block).__name__,
         ranges=charts.ranges, spans=spans,
         mark=lambda outcome: mark(Outcome(outcome)), meaning=meaning,
-        safe_json=lambda block: markupsafe.Markup(block.as_json()),  # noqa: S704 (without markup)
     )  # fmt: skip
     return environment
 

@@ -26,6 +26,8 @@ from fairgate.suites.metamorphic.assess import CONTROLS
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 
 YesOrNo = bool | Reason
+BIAS_WORDS = {1.0: "stereotype", -1.0: "counter", 0.0: "unknown"}
+"""What an answer to a question item is, by its claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,12 +433,6 @@ class Material:
     def was_unchanged(self, row: PairRow) -> bool:
         """Return whether a pair's answer was decided and unchanged then."""
         return self._before.get(row.suite, {}).get(row.key) == 0
-
-    def were_changed(self, suite: PairSuite) -> Mask:
-        """Return [n] which pairs' answers were changed then."""
-        units = suite.assessed.units
-        before = self._before.get(units[0].suite, {})
-        return np.asarray([before.get(unit.key) == 1 for unit in units], dtype=np.bool_)
 
     @cached_property
     def _before(self) -> Mapping[str, Mapping[str, int]]:

@@ -24,7 +24,7 @@ from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Tone, code, command, joined, name, spans, strong
 from fairgate.reports.formats import Format
 from fairgate.reports.material import Material
-from fairgate.reports.sections import case_browser, cases, failures, measured, parity, verdict
+from fairgate.reports.sections import cases, failures, measured, parity, verdict
 
 _MOST_WAIVED = 4
 """Failures for which the waiver is written out."""
@@ -40,8 +40,6 @@ _PLAIN = {"recorded": "recorded answers"}
 _ALSO = 3
 """Further failures that the first sentences name."""
 _WAIVED = 6
-_EXAMPLES = 3
-"""Cases at the top of the page; none where the run passes: they would name somebody there."""
 
 
 def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
@@ -68,7 +66,6 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
         standing=standing(material),
         rules=material.rules,
         sections=[section for build in (*SECTIONS, *of_features) for section in build(material)],
-        examples=[] if result.outcome is Outcome.PASS else cases.case_items(material, _EXAMPLES),
         run_command=verdict.run_command(material),
         commit=provenance.commit[:12],
         policy_path=f"{options.place}{provenance.policy_path}",
@@ -406,13 +403,11 @@ def texts_of(
 SECTIONS: Sequence[Callable[[Material], Iterable[blocks.Section]]] = (
     parity.section,
     verdict.rules,
-    verdict.trend,
     measured.social_bias,
     measured.causes,
     measured.retrieval,
     cases.cases,
-    case_browser.changed_cases,
-    case_browser.answers,
+    cases.answers,
     verdict.relations,
     verdict.evidence,
 )

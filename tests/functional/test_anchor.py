@@ -1,17 +1,9 @@
 """A budget counts from the pinned anchor, whatever is accepted in between."""
 
-import json
-from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 from fakes.mutations import edited_case
-from fakes.planted import Bench, Plant, policy_of
-
-from fairgate.domain.outcomes import Measurement
-from fairgate.gate import baseline_files
-from fairgate.gate.baseline_files import MOST_RUNS, accepted_run
-from fairgate.metrics.catalogue import METRICS
 
 GATE = "  - {metric: asr/generation, regression: 0.02, budget: 0.04}\n"
 GATES = GATE
@@ -199,72 +191,3 @@ def test_diff_shows_what_separates_baseline_and_anchor(pinned):
     accept(pinned, 2)
     assert pinned.run("baseline", "diff", ANCHOR, "baselines/small.json") == 0
     assert "5 verdicts differ" in pinned.out
-
-
-class TestHistory:
-    """A baseline keeps a summary of those before it."""
-
-    def read(self, space):
-        return json.loads((space.root / "baselines" / "small.json").read_text())
-
-    def test_each_accepted_run_is_kept(self, accepted_twice):
-        runs = self.read(accepted_twice)["history"]
-        assert [run["date"] for run in runs] == ["2026-01-01", "2026-01-02"]
-        controlled = [
-            entry[3]
-            for run in runs
-            for entry in run["values"]
-            if entry[:3] == ["asr/generation", "sentiment", {}]
-        ]
-        assert controlled == pytest.approx([0, 5 / 260], abs=1e-6)
-
-    def test_and_shown_beside_this_run(self, accepted_twice):
-        assert gate(accepted_twice, 10) == 0
-        report = (accepted_twice.root / "out" / "report.md").read_text()
-        head = next(line for line in report.splitlines() if "anchor 2026-01-01" in line)
-        assert [c.strip() for c in head.split("|")[2:-1]] == [
-            "anchor 2026-01-01", "2026-01-01", "2026-01-02", "baseline 2026-01-03", "now",
-        ]  # fmt: skip
-        rows = [line.replace("&nbsp;", " ") for line in report.splitlines()]
-        found = [[c.strip() for c in row.split("|")[2:-1]] for row in rows]
-        assert ["0.0 %", "0.0 %", "1.9 %", "3.8 %", "3.8 %"] in found
-
-    def test_accepting_the_same_run_again_adds_nothing(self, pinned):
-        path = pinned.root / "baselines" / "small.json"
-        before = path.read_bytes()
-        accept(pinned, 1)
-        assert path.read_bytes() == before
-
-    def test_no_more_than_the_latest_are_kept(self, pinned, monkeypatch):
-        monkeypatch.setattr("fairgate.gate.baseline_files.MOST_RUNS", 2)
-        assert MOST_RUNS == 20
-        for day in (2, 3, 4):
-            accept(pinned, day)
-        assert [run["date"] for run in self.read(pinned)["history"]] == ["2026-01-02", "2026-01-03"]
-
-    def test_a_damaged_file_is_replaced_and_said(self, pinned):
-        (pinned.root / "baselines" / "small.json").write_text("{")
-        accept(pinned, 2)
-        assert "history of accepted runs starts anew" in pinned.err
-        assert "history" not in self.read(pinned)
-
-    def test_an_entry_of_a_very_long_name_is_left_out(self):
-        metrics = [m.id for m in METRICS if m.trend == ()][:2]
-        found = [
-            Measurement(metric=metrics[0], suite="s" * 200, value=0.1, interval=(0.0, 0.2)),
-            Measurement(metric=metrics[1], suite="s", value=0.1, interval=(0.0, 0.2), decided=9),
-        ]
-        planted = Bench(policy=policy_of(), sources=5, sets=("gender",)).baseline(Plant())
-        kept = accepted_run(replace(planted, measurements=found), [])
-        assert kept.measurements == [replace(found[1], decided=0)]
-
-    @pytest.mark.parametrize("broken", ['"0.1"', "null", "NaN", "1e999"])
-    def test_a_history_that_is_none_is_refused(self, pinned, broken):
-        accept(pinned, 2)
-        path = pinned.root / "baselines" / "small.json"
-        body = self.read(pinned)
-        body.pop("integrity")
-        body["history"][0]["values"][0][3] = json.loads(broken)
-        body["integrity"] = baseline_files._integrity(body)
-        path.write_text(json.dumps(body))
-        assert pinned.run("baseline", "verify", "baselines/small.json") == 3

@@ -11,7 +11,7 @@ from dataclasses import replace
 from fairgate.domain.cases import judge_key
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Outcome, Subject
-from fairgate.domain.units import Reading, Reason
+from fairgate.domain.units import REASON_WORDS, Reading, Reason
 from fairgate.metrics.exposure import NET
 from fairgate.relations.oracles.actions import what_differs
 from fairgate.reports import blocks, figures
@@ -29,19 +29,27 @@ from fairgate.reports.blocks import (
     strong,
 )
 from fairgate.reports.escaping import excerpt, redacted
-from fairgate.reports.material import Material, PairRow, in_words
-from fairgate.reports.sections import parity, sentences
+from fairgate.reports.material import BIAS_WORDS, Material, PairRow, QuestionRow, in_words
+from fairgate.reports.sections import ANSWERS, CASES, CASES_OF_PAGE, parity, sentences
 from fairgate.suites.metamorphic.assess import document_key
 
 _KEPT = 60
 """Characters shown of what source and follow-up have in common, on the short side."""
 _CASES = 5
+MOST_ON_PAGE = 100
+"""Cases that a page holds; rows.jsonl holds all of them."""
+_MOST_ANSWERS = 25
 _NAMED_DOCUMENTS = 4
 _ID_CHARACTERS = 40
 _TEXT_CHARACTERS = 120
 _UNREADABLE = 3
 _NOTHING = "(nothing)"
-_ANSWERS, _DOCUMENTS = "The clearest changed answers", "Which documents are found instead"
+_DOCUMENTS = "Which documents are found instead"
+_BIAS = {
+    "stereotype": "the stereotype",
+    "counter": "against the stereotype",
+    "unknown": "unknown",
+}
 _SORTED = 10_000
 """Moved pairs up to which each source is shown once."""
 _REMEDY = (
@@ -68,19 +76,18 @@ def cases(material: Material) -> Iterator[Section]:
     items = case_items(material, _CASES)
     if not items:
         return
-    many = len(material.changed_pairs)
-    answers = sum(1 for _ in itertools.islice(_examples(material), _CASES))
     title = title_of_cases(material)
-    if title == _ANSWERS and answers:
-        title = f"Clearest cases: {answers} of {figures.count(many, 'changed answer')}"
-    yield Section(
-        id="cases",
-        title=title,
-        blocks=[blocks.CaseList(cases=items)],
-        in_page=False,
-        chapter=blocks.Chapter.CASES,
-        worth=60,
-    )
+    answers = sum(1 for _ in itertools.islice(_examples(material), _CASES))
+    if title is CASES.title and answers:
+        many = figures.count(len(material.changed_pairs), "changed answer")
+        title = f"Clearest cases: {answers} of {many}"
+    yield replace(CASES, title=title, blocks=[blocks.CaseList(cases=items)])
+    listed = case_items(material, MOST_ON_PAGE)
+    page: list[blocks.Block] = [blocks.CaseList(cases=listed, depth=blocks.Depth.PAGE)]
+    if len(listed) == MOST_ON_PAGE:
+        more = "Further cases stand in rows.jsonl; `fairgate explain` shows each of them."
+        page.append(blocks.Text(lines=[more], depth=blocks.Depth.PAGE))
+    yield replace(CASES_OF_PAGE, title=title_of_cases(material), blocks=page, count=len(listed))
 
 
 def case_items(material: Material, most: int) -> list[CaseItem]:
@@ -88,7 +95,8 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
 
     They are changed answers; where a rule about documents failed, what was found for whom it failed
     is one more, and where such a rule leads they all are about documents. Where a rule on answers
-    in sentences leads, they are what its identity is told.
+    in sentences leads, they are what its identity is told; where one on unreadable answers leads,
+    these come first.
     """
     if items := sentences.case_items(material, most):
         return items
@@ -97,17 +105,56 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
         first = {(row.suite, row.source): row for row in reversed(moved)}
         rows = sorted(first.values(), key=moved.index) if len(moved) <= _SORTED else moved
         return [_case(material, row, is_about_documents=True) for row in rows[:most]]
-    items = [_case(material, row) for row in itertools.islice(_examples(material), most)]
+    clearest = itertools.chain(_unread(material), _examples(material))
+    items = [_case(material, row) for row in itertools.islice(clearest, most)]
     return [*items, *(_case(material, row, is_about_documents=True) for row in moved[:1])]
 
 
-def title_of_cases(material: Material) -> str:
+def title_of_cases(material: Material) -> blocks.Inline:
     """Return the heading of the first cases."""
     if sentences.clearest(material, 1):
         return "The clearest answers beside those to control prompts"
+    if any(_unread(material)):
+        return "The clearest cases"
     is_about_documents = parity.subject(material) is Subject.DOCUMENTS
     is_alone = is_about_documents or not material.changed_pairs
-    return _DOCUMENTS if is_alone and moved_pairs(material) else _ANSWERS
+    return _DOCUMENTS if is_alone and moved_pairs(material) else CASES.title
+
+
+def answers(material: Material) -> Iterator[Section]:
+    """Yield the first wrong and undecided answers to questions, in the order of the plan."""
+    rows = [row for row in material.questions if row.is_correct is not True]
+    if not rows:
+        return
+    words = (
+        "Where the context names neither of the two people, only “unknown” is right. "
+        f"{min(_MOST_ANSWERS, len(rows)):,} of {len(rows):,} stand here, all of them in rows.jsonl."
+    )
+    items = [_question(material, row) for row in rows[:_MOST_ANSWERS]]
+    yield replace(
+        ANSWERS,
+        blocks=[
+            blocks.Text(lines=[words], depth=blocks.Depth.PAGE),
+            blocks.CaseList(cases=items, depth=blocks.Depth.PAGE),
+        ],
+        count=len(rows),
+    )
+
+
+def _question(material: Material, row: QuestionRow) -> CaseItem:
+    case = material.planned(row.suite, row.key)
+    text = Span(redacted(case.query, material.options.redact), Kind.QUOTE) if case else ""
+    given = row.bias
+    answered = REASON_WORDS[given] if isinstance(given, Reason) else _BIAS[BIAS_WORDS[given]]
+    right = row.alignment or "unknown"
+    title: blocks.Words = [
+        strong(answered),
+        f" instead of {_BIAS.get(right, right)}: {row.condition} context, setting ",
+        name(row.setting),
+        ", ",
+        name(row.category),
+    ]
+    return CaseItem(title=title, text=text, facts=[], command=code(row.key))
 
 
 def _moved_most(material: Material) -> PairRow | None:
@@ -240,13 +287,19 @@ def _case_of_the_rule(material: Material) -> PairRow | None:
     about = parity.subject(material)
     if about is Subject.DOCUMENTS:
         return _moved_most(material)
-    if about is Subject.REFUSALS:
-        whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material, about)}
-        lost = [r for r in material.named_pairs if r.answer.reason is Reason.UNREADABLE]
-        of_them = [row for row in lost if (row.suite, row.term) in whom]
-        candidates = (row for row in [*of_them, *lost] if not material.is_false_reading(row))
-        return next(candidates, None)
-    return next(_examples(material), None)
+    return next(_unread(material), None) or next(_examples(material), None)
+
+
+def _unread(material: Material) -> Iterator[PairRow]:
+    """Yield the unreadable answers of whom the leading rule fails; none where it is on others."""
+    about = parity.subject(material)
+    if about is not Subject.REFUSALS:
+        return
+    whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material, about)}
+    for row in material.named_pairs:
+        is_of_them = (row.suite, row.term) in whom and row.answer.reason is Reason.UNREADABLE
+        if is_of_them and not material.is_false_reading(row):
+            yield row
 
 
 def answer_instead(material: Material) -> blocks.Inline:

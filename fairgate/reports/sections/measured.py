@@ -27,7 +27,7 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.figures import Bounds, Figure
 from fairgate.reports.material import Material, QuestionRow, pair_suites, question_suites
-from fairgate.reports.sections import parity
+from fairgate.reports.sections import BIAS, CAUSES, RETRIEVAL, parity
 
 _BAND = "rrs/band"
 _PARTS = {
@@ -53,9 +53,7 @@ _MANY = 0.1
 
 def retrieval(material: Material) -> Iterator[Section]:
     """Yield what is known of every suite's retrieval, and what cannot be known and why."""
-    chapter = blocks.Chapter.RETRIEVAL
-    kind = Section(id="retrieval", title="Retrieval", blocks=(), chapter=chapter, worth=50)
-    yield from of_suites(kind, pair_suites(material.result), partial(_retrieval, material))
+    yield from of_suites(RETRIEVAL, pair_suites(material.result), partial(_retrieval, material))
 
 
 def _retrieval(material: Material, suite: str, number: int) -> Iterator[blocks.Block]:
@@ -124,10 +122,7 @@ def _named(metric: str) -> blocks.Inline:
 
 def causes(material: Material) -> Iterator[Section]:
     """Yield for each suite what is known of its causes; nothing for suites without any."""
-    kind = Section(
-        id="causes", title="Causes", blocks=(), chapter=blocks.Chapter.RETRIEVAL, worth=60
-    )
-    yield from of_suites(kind, pair_suites(material.result), partial(_causes, material))
+    yield from of_suites(CAUSES, pair_suites(material.result), partial(_causes, material))
 
 
 def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Block]:
@@ -268,9 +263,7 @@ def question_size(rows: Sequence[QuestionRow]) -> str:
 
 def social_bias(material: Material) -> Iterator[Section]:
     """Yield what every suite of question items measured."""
-    chapter = blocks.Chapter.SOCIAL_BIAS
-    kind = Section(id="bias", title="Social bias", blocks=(), chapter=chapter, worth=70)
-    yield from of_suites(kind, question_suites(material.result), partial(_bias, material))
+    yield from of_suites(BIAS, question_suites(material.result), partial(_bias, material))
 
 
 def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairgate.domain.outcomes import Outcome, RuleResult, Subject
 from fairgate.domain.parity import (
@@ -28,6 +28,7 @@ from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Section, Tone, columns, figure, joined, name, spans, strong
 from fairgate.reports.figures import NOTHING, Figure
 from fairgate.reports.material import Material
+from fairgate.reports.sections import WHO
 
 _MOST = 8
 """Rows of the table on the first screen."""
@@ -584,14 +585,8 @@ def section(material: Material) -> Iterator[Section]:
         elif scan.unjudged:
             words += [f"; {scan.unjudged}"]
         facts.append((f"{outcome.id}, {figures.QUESTIONS[scan.against]}", words))
-    yield Section(
-        id="who",
-        title="Who",
-        blocks=[*charts, blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)],
-        chapter=blocks.Chapter.WHO,
-        count=len(failing(material)),
-        worth=90,
-    )
+    both = [*charts, blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)]
+    yield replace(WHO, blocks=both, count=len(failing(material)))
 
 
 def _selected(material: Material) -> Iterator[blocks.Block]:

@@ -8,16 +8,16 @@ from __future__ import annotations
 import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from fairgate.domain.outcomes import Measurement, Measurements, Outcome, RuleResult, Slice, slice_of
+from fairgate.domain.outcomes import Outcome, RuleResult
 from fairgate.domain.units import Reason, counted
-from fairgate.gate.baseline import AcceptedRun, Baseline
+from fairgate.gate.baseline import Baseline
 from fairgate.gate.gate import GateResult
 from fairgate.gate.labels import ENOUGH
-from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedUnits, Column
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import (
@@ -34,14 +34,13 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.figures import RuleRow
 from fairgate.reports.material import Material, pair_suites, question_suites
+from fairgate.reports.sections import EVIDENCE, RELATIONS, RULES
 from fairgate.reports.sections.measured import question_size
 from fairgate.stats.observations import Levels
 
 _SHORT = 12
 _NOT_COMPARED = "not evaluated"
 _URGENCY = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
-_SHOWN = 6
-"""Accepted runs that stand before this run's column; the baseline's file holds further ones."""
 _MISSING = 10
 _NAMED = 3
 _NOT_SEEN = 6
@@ -87,16 +86,9 @@ def rules(material: Material) -> Iterator[Section]:
         rows=[_row(*row_parts, compared=compared) for row_parts in described],
         most=_SHORT,
     )
-    yield Section(
-        id="rules",
-        title="Rules",
-        blocks=[table],
-        # Without a verdict each rule says what it lacks; else the first sentences say enough.
-        in_console=material.result.outcome is Outcome.INCONCLUSIVE,
-        chapter=blocks.Chapter.SUMMARY,
-        count=len(rows),
-        worth=90,
-    )
+    # Without a verdict each rule says what it lacks; else the first sentences say enough.
+    is_open = material.result.outcome is Outcome.INCONCLUSIVE
+    yield replace(RULES, blocks=[table], in_console=is_open, count=len(rows))
 
 
 def _lacks(row: RuleRow) -> tuple[str, ...]:
@@ -159,83 +151,12 @@ def rule_names(rows: Sequence[RuleRow]) -> list[list[Span]]:
     return names
 
 
-def trend(material: Material) -> Iterator[Section]:
-    """Yield the values of the accepted runs up to now; nothing where there is only the baseline.
-
-    The anchor, if any, comes first.
-    """
-    baseline, anchor, overlap = material.baseline, material.anchor, material.result.overlap
-    if baseline is None or overlap is None or overlap.incompatible:
-        return
-    points: list[tuple[blocks.Inline, AcceptedRun | Baseline]] = []
-    for run in baseline.history:
-        commit = code(run.commit[:12]) if run.commit else "accepted"
-        points.append((Span(run.date, blocks.Kind.DATE) if run.date else commit, run))
-    points = [*points, (_dated("baseline", baseline), baseline)][-_SHOWN:]
-    if anchor is not None:
-        points.insert(0, (_dated("anchor", anchor), anchor))
-    rows = _measured(material)
-    if len(points) < 2 or not rows:
-        return
-    values = [*(Measurements(run.measurements) for _, run in points), material.now]
-    several = len({suite for _, suite, _ in rows}) > 1
-    table = blocks.Table(
-        label="Accepted runs",
-        columns=columns("metric", numbers=[*(head for head, _ in points), "now"]),
-        rows=[
-            blocks.Row(
-                cells=[
-                    _named(metric, suite if several else "", where),
-                    *(figure(figures.value(v.value(metric, suite, where), metric)) for v in values),
-                ]
-            )
-            for metric, suite, where in rows
-        ],
-        depth=blocks.Depth.FULL,
-    )
-    yield Section(
-        id="trend", title="Over the accepted runs", blocks=[table], in_comment=False, worth=30
-    )
-
-
-def _measured(material: Material) -> list[tuple[str, str, Mapping[str, str]]]:
-    """Return the slices of the compared rules, then those that stand in every trend."""
-    slices: dict[Slice, RuleResult | Measurement] = {
-        slice_of(measured.metric, measured.suite, measured.where): measured
-        for measured in material.result.rules
-        if measured.change is not None
-    }
-    for metric in METRICS:
-        for measured in material.now if metric.trend is not None else ():
-            if measured.metric == metric.id and set(measured.where) == set(metric.trend or ()):
-                slices.setdefault(
-                    slice_of(measured.metric, measured.suite, measured.where), measured
-                )
-    return [(measured.metric, measured.suite, measured.where) for measured in slices.values()]
-
-
-def _dated(word: str, run: Baseline) -> blocks.Words:
-    return [word, " ", Span(run.date, blocks.Kind.DATE)] if run.date else [word]
-
-
-def _named(metric: str, suite: str, where: Mapping[str, str]) -> blocks.Inline:
-    parts: list[blocks.Inline] = [figures.title(metric)]
-    parts += [[f"{part} ", name(level)] for part, level in where.items()]
-    of_suite: blocks.Words = [" in ", name(suite)] if suite else []
-    return [*joined(parts), *of_suite, *muted([" ", code(metric)])]
-
-
 def evidence(material: Material) -> Iterator[Section]:
     """Yield what a verdict rests on."""
-    yield Section(
-        id="evidence",
-        title="Evidence and provenance",
-        blocks=[
-            blocks.KeyValues(rows=[*_decided(material), *_trust(material), *_references(material)]),
-            blocks.KeyValues(rows=[*_suites(material), *_under_test(material)]),
-        ],
-        worth=20,
-    )
+    rests_on = [*_decided(material), *_trust(material), *_references(material)]
+    was_tested = [*_suites(material), *_under_test(material)]
+    both = [blocks.KeyValues(rows=rows) for rows in (rests_on, was_tested)]
+    yield replace(EVIDENCE, blocks=both)
 
 
 def decided(material: Material) -> str:
@@ -480,12 +401,4 @@ def relations(material: Material) -> Iterator[Section]:
         rows=table_rows,
         depth=blocks.Depth.FULL,
     )
-    yield Section(
-        id="relations",
-        title="Relations",
-        blocks=[table],
-        in_comment=False,
-        chapter=blocks.Chapter.RELATIONS,
-        count=len(relations_),
-        worth=15,
-    )
+    yield replace(RELATIONS, blocks=[table], count=len(relations_))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from fairgate.domain.errors import BaselineError
 from fairgate.domain.outcomes import Measurement, Provenance
-from fairgate.gate.baseline import AcceptedRun, Baseline, BaselineSuite, baseline_differences
+from fairgate.gate.baseline import Baseline, BaselineSuite, baseline_differences
 from fairgate.gate.baseline_files import _integrity, dump_baseline, load_baseline
 from fairgate.gate.measure import quartiles
 from fairgate.gate.packed_suite import PackedField, suite_from
@@ -289,7 +289,6 @@ def accepted():
     return replace(
         own,
         measurements=kept[:16],
-        history=[AcceptedRun(date="d", commit="c", measurements=[replace(kept[0], decided=0)])],
         provenance=Provenance(
             under_test={"model": "m"}, environment={"cpu": "c"}, fairgate="1", policy_path="p",
             commit="abc",

@@ -1,24 +1,21 @@
-/* Starts the list of cases, links identities to theirs, and marks the chapter that is read. */
+"use strict";
+/* Searches the lists of cases, and marks the chapter that is read. */
 
-(() => {
-  const host = document.querySelector(".browser");
-  const cases = host && browser(host);
+for (const list of document.querySelectorAll(".cases")) {
+  const cases = [...list.querySelectorAll(".case")];
+  const [label, status] = [list.querySelector(".search"), list.querySelector("[role=status]")];
+  const texts = cases.map((one) => one.textContent.toLowerCase());
+  const input = label.querySelector("input");
+  label.hidden = false;
+  input.addEventListener("input", () => {
+    const wanted = input.value.trim().toLowerCase();
+    cases.forEach((one, place) => { one.hidden = !texts[place].includes(wanted); });
+    const found = cases.filter((one) => !one.hidden).length;
+    status.textContent = wanted ? found + " of " + cases.length : "";
+  });
+}
 
-  const link = (name, facet) => {
-    const button = element("button", { type: "button", title: "Show its cases" });
-    button.append(...name.childNodes);
-    button.addEventListener("click", () => cases.only(facet, button.textContent));
-    name.append(button);
-  };
-  for (const name of cases ? document.querySelectorAll("#who tbody th") : []) {
-    const facet = cases.facets.find(([one, known]) => one !== "cause" && known.has(name.textContent));
-    if (facet) link(name, facet[0]);
-  }
-  if (cases) {
-    addEventListener("hashchange", () => { if (cases.restore()) host.scrollIntoView(); });
-    if (cases.linked) host.scrollIntoView();
-  }
-
+{
   const links = [...document.querySelectorAll("nav a")];
   const chapters = links.map((one) => document.getElementById(one.hash.slice(1)));
   const strip = document.querySelector("nav");
@@ -37,4 +34,4 @@
   addEventListener("scroll", mark, { passive: true });
   addEventListener("resize", mark);
   mark();
-})();
+}
