@@ -49,7 +49,7 @@ def main() -> int:
     print(
         "Red was expected here, and the demo has passed. Look closer:\n\n"
         f"  (cd {WORK}/head && {GATE} explain ../after '{key}')\n"
-        f"  {name} blame {WORK}/base {WORK}/head --policy {POLICY} --run {after}\n\n"
+        f"  {name} blame {WORK}/base {WORK}/head --policy {POLICY}\n\n"
         "Your own system: docs/how-to/own-system.md (a service, a program, recorded answers) and "
         "docs/how-to/own-model.md.\nA real model of 135 million parameters: make demo-slm"
     )

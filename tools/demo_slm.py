@@ -154,13 +154,15 @@ def main() -> int:
             if run(gate, "baseline", "accept", out, *reason, "--cache", cache, folder=folder):
                 sys.exit("The run could not be accepted as a baseline: see above.")
     print("\n== what turned the gate red")
-    out = folders["corpus"] / "run"
-    arguments = ["--policy", POLICY, "--cache", cache, "--run", out]
-    if run(gate, "blame", folders["base"], folders["corpus"], *arguments):
+    arguments = ["--policy", POLICY, "--cache", cache, "--format", "json"]
+    command = [gate, "blame", folders["base"], folders["corpus"], *arguments]
+    done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.PIPE)
+    if done.returncode:
         wrong.append("blame ended with an error")
     else:
-        documents = json.loads((out / "blame.json").read_text("utf-8"))["documents"] or {}
-        blamed = {document["id"] for document in documents.get("found", ())}
+        result = json.loads(done.stdout)["result"]
+        print(result["sentence"])
+        blamed = {document["id"] for document in (result["documents"] or {}).get("found", ())}
         planted = {*map(added, range(len(PLANTED)))}
         if not blamed or blamed - planted:
             wrong.append(f"blame names {sorted(blamed)}, planted were {sorted(planted)}")

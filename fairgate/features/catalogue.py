@@ -37,7 +37,7 @@ SHIPPED = (
     _single(DAILY, "Accept or verify baselines.", id="baselines", name="baseline", answers=True),
     _single(
         WHY, "Say which change, and which documents, explain a red verdict.", id="blame",
-        before="rescore", steps={"blame": ".blame.versions:BlamedChange"},
+        before="rescore",
     ),
     _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
     _single(WHY, "Show what the suite can detect, and how many sources would do.", id="power"),

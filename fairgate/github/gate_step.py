@@ -20,12 +20,11 @@ from fairgate.github.runner import (
     write_outputs,
     written_folder,
 )
-from fairgate.terminal.output import VERDICTS, progress_for
+from fairgate.terminal.output import VERDICTS
 
 if TYPE_CHECKING:
     from fairgate.gate.composition import FinishedRun
     from fairgate.github.api import GitHubApi
-    from fairgate.github.base_commit import BaseCommit
     from fairgate.github.change import GatedChange, Introduction
     from fairgate.github.event import Event, Roots
     from fairgate.github.introduction import IntroductionReport
@@ -55,8 +54,6 @@ def step(name: str) -> Any:
     """Return the function for an input of the action. Raises UsageError.
 
     `shard` is called with inputs, the part's name and the environment, and returns the exit code.
-    `blame` is called for a policy with its path, how to run, the most questions and the progress;
-    `remarks(judged, base, commit)` returns what the comment says, `write(folder)` keeps it.
     """
     location = next((feature.steps[name] for feature in FEATURES if name in feature.steps), None)
     if location is None:
@@ -125,7 +122,6 @@ def gate_change(
     from fairgate.github.report import SeveralReports
     from fairgate.reports.formats import formats
 
-    explains = step("blame") if inputs.blame else None
     prefix = prefix_of(inputs)
     answers = _answers(inputs, subject)
     several, branches = len(inputs.policies) > 1, other_base(subject.event)
@@ -133,9 +129,7 @@ def gate_change(
     history = _standing(inputs, subject)
     inputs = replace(inputs, report_only=inputs.report_only or not history.blocks)
     for policy in inputs.policies:
-        progress = progress_for(quiet=False)
-        explained = explains and explains(policy, inputs.runtime, inputs.blame, progress)
-        judged, remarks, base = gate_policy(inputs, policy, subject, evaluate)
+        judged, remarks = gate_policy(inputs, policy, subject, evaluate)
         remarks += [history.remark] if history.remark and not reports else []
         if isinstance(judged, Introduction):
             report = introduced(judged, prefix, remarks)
@@ -145,8 +139,6 @@ def gate_change(
                 folder = inputs.report_dir / name if several else inputs.report_dir
                 leave_unjudged(folder, report.unjudged, report.comment(""), list(formats()))
             continue
-        if explained is not None and base is not None:
-            remarks += explained.remarks(judged, base, base.commit)
         name = judged.decides.run.gate_input.policy.name
         folder = inputs.report_dir or inputs.scratch / "reports"
         if several or not inputs.report_dir:
@@ -156,8 +148,6 @@ def gate_change(
         about: dict[str, Any] = {"prefix": prefix, "report_only": inputs.report_only}
         about["branches"] = None if several else branches
         reports.append(reported(judged, folder, list(formats()), about))
-        if explained is not None:
-            explained.write(folder)
     whole = SeveralReports(reports, branches) if several else reports[0]
     finish()
     write_outputs(subject.environment.get("GITHUB_OUTPUT", ""), answers())
@@ -226,8 +216,8 @@ def _answers(inputs: Inputs, subject: Posting) -> Callable[[], dict[str, str]]:
 
 def gate_policy(
     inputs: Inputs, policy: str, subject: Posting, evaluate: Callable[[Side], E]
-) -> tuple[GatedChange[E] | Introduction, list[str], BaseCommit | None]:
-    """Judge the change of one policy; return remarks for the comment, and the base commit, too."""
+) -> tuple[GatedChange[E] | Introduction, list[str]]:
+    """Judge the change of one policy; return remarks for the comment, too."""
     from fairgate.github.allowed_change import objection_to_allow
     from fairgate.github.change import ChangeGate
     from fairgate.github.event import base_commit, objection_to_introduce
@@ -236,7 +226,7 @@ def gate_policy(
     gate = ChangeGate(policy, inputs.runtime, evaluate, inputs.scratch)
     base = base_commit(event, inputs.root, inputs.workspace, subject.api)
     if base is None:
-        return gate.checkout(), [], None
+        return gate.checkout(), []
     allow, remarks = inputs.allows_change, []
     if event.number is None and event.name != "merge_group":
         remarks = ["No open pull request has this commit; it is judged against the default branch."]
@@ -245,7 +235,7 @@ def gate_policy(
         remarks.append(f"`baseline-change: allow` does not count: {objection}")
     no_introduction = objection_to_introduce(event)
     judged = gate.change(base, base.commit, allow=allow, no_introduction=no_introduction)
-    return judged, remarks, base
+    return judged, remarks
 
 
 def _standing(inputs: Inputs, subject: Posting) -> Standing:

@@ -47,10 +47,6 @@ _INPUTS = {
     ),
     "report_dir": ("", "Folder for the report files, inside the workspace."),
     "cache_dir": ("", "Folder for stored results, outside of the checkout."),
-    "blame": (
-        "0",
-        "Most questions for finding what explains a red verdict; 0: it is not searched.",
-    ),
     "answers_artifact": ("", "Artifact with the stored answers of the base branch's runs."),
     "pr_number": ("", "Pull request, where the event does not name one."),
     "github_token": ("", "Token that reads: the base commit, pull requests, runs."),
@@ -64,7 +60,6 @@ MESSAGE_CHARACTERS = 1000
 _FORMS = {
     "answers_artifact": (r"[\w.-]{0,100}", "a name of letters, digits, - _ ."),
     "pr_number": (r"([1-9][0-9]{0,9})?", "a number"),
-    "blame": (r"[0-9]{1,8}", "a number of questions"),
 }
 """Inputs in a form of their own: that, and in words."""
 
@@ -89,8 +84,6 @@ class Inputs:
     report_dir: Path | None
     comment: CommentMode
     allows_change: bool
-    blame: int
-    """Most questions for finding what explains a red verdict."""
     number: int | None
     token: str
     answers: str = ""
@@ -173,7 +166,6 @@ def read_inputs(options: Mapping[str, str], environment: Mapping[str, str]) -> I
         report_dir=reports,
         comment=options["comment"],  # type: ignore[arg-type]
         allows_change=options["baseline_change"] == "allow",
-        blame=int(options["blame"]),
         number=int(options["pr_number"]) if options["pr_number"] else None,
         token=options["github_token"],
         answers=options["answers_artifact"],

@@ -46,7 +46,6 @@ COMMANDS = {
     "merge": ("merge", GATE, "{parts}", "--out", "{}"),
     "rescore": ("rescore", "{done}", "--out", "{}", "--policy", GATE),
     "check": ("check", GATE, "--cache", "{}"),
-    "blame": ("blame", "main", "HEAD", "--policy", GATE, "--run", "{}"),
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ test_merge_action show it."""
 READ = {"policy", "root"}
 """Read by their own name in the checkout: test_action."""
 NO_PATH = {
-    "device", "comment", "comment-key", "comment-digest", "baseline-change", "report-only", "blame", "shard",
+    "device", "comment", "comment-key", "comment-digest", "baseline-change", "report-only", "shard",
     "answers-artifact", "artifact", "attribution", "pr-number", "github-token",
 }  # fmt: skip
 
@@ -66,7 +66,7 @@ WAYS = {
     "inside": inside,
     "own": linking("rep", lambda outside: "rep"),
     **{name: file_out(name)
-       for name in ("run.json", "report.html", "parts.json", "blame.json", ".gitignore")},
+       for name in ("run.json", "report.html", "parts.json", ".gitignore")},
 }  # fmt: skip
 
 

@@ -12,8 +12,8 @@ from fakes.corpus import ListCorpus
 from fakes.planted import Bench, chance, policy_of, system_of
 
 from fairgate.domain.executions import CorpusDocument, Document, Execution
-from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
-from fairgate.features.blame.sides import Factor, LimitedGenerator, QuestionLimit
+from fairgate.features.blame.documents import UnionCorpus, UnionSearch
+from fairgate.features.blame.sides import Factor
 
 GATES = ({"parity": "answers"},)
 SOURCES = 10
@@ -101,21 +101,21 @@ def _told(prompt, text):
 class PlantedSides:
     """What `LocalSides` is, on two lists of documents."""
 
-    def __init__(self, before, after, *, factors=(Factor.CORPUS,), biased=(), noise=0.0, most=10**9,
-                 store=None, has_ids=True):  # fmt: skip
+    scores_alone = True
+
+    def __init__(self, before, after, *, factors=(Factor.CORPUS,), biased=(), noise=0.0):
         self.corpora = ListCorpus(before, "base"), ListCorpus(after, "head")
         self.factors = [factor for factor in Factor if factor in factors]
-        self.limit = QuestionLimit(most)
-        self._biased, self._noise, self._has_ids = set(biased), noise, has_ids
-        self._store = store or Memory()
+        self.union = UnionCorpus(*self.corpora, has_ids=True)
+        self._biased, self._noise = set(biased), noise
+        self._store = Memory()
 
     def system(self, new):
         corpus = self.corpora[Factor.CORPUS in new]
         return self._system(WordRetriever(corpus), new)
 
     def search(self):
-        union = UnionCorpus(*self.corpora, has_ids=self._has_ids)
-        return UnionSearch(union, WordRetriever(union))
+        return UnionSearch(self.union, WordRetriever(self.union))
 
     def searching(self, retriever):
         return self._system(retriever, frozenset(self.factors))
@@ -123,8 +123,7 @@ class PlantedSides:
     def _system(self, retriever, new):
         own = [factor.value for factor in sorted(self._biased & new)]
         generator = TurningGenerator(biased=frozenset(own), noise=self._noise)
-        limited = LimitedGenerator(generator, self.limit)
-        return system_of(limited, {"default": retriever}, self._store)
+        return system_of(generator, {"default": retriever}, self._store)
 
 
 def bench(gates=GATES, sources=SOURCES, **suite):

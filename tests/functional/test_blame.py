@@ -10,7 +10,7 @@ import pytest
 from fairgate.domain.executions import Execution
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.features.blame import sides
-from fairgate.features.blame.versions import blaming
+from fairgate.features.blame.versions import compared
 from fairgate.io.named_files import find
 
 POLICY = """\
@@ -125,7 +125,7 @@ def git(root, *arguments):
 
 @pytest.mark.whole
 def test_revisions_on_the_embedded_models(project, monkeypatch):
-    """Whole: two commits, real index and decoder, the run's folder, and a second call for nothing."""
+    """Two commits, real index and decoder; the user's tree stays as it is."""
     loose = POLICY + "constant_answers: allow\n"
     folder = project.side("shop", text=loose)
     git(folder, "init", "-q")
@@ -134,53 +134,43 @@ def test_revisions_on_the_embedded_models(project, monkeypatch):
     project.side("shop", docs=documents(poisoned=["17", "203"], edited=True), text=loose)
     git(folder, "commit", "-qam", "after")
     monkeypatch.chdir(folder)
-    project.space.run("run", "policy.yaml", "--out", str(project.root / "out"), "--quiet")
     files = sorted(path.name for path in folder.iterdir())
 
-    assert project.blame("HEAD~1", "HEAD", "--run", str(project.root / "out")) == 0
+    assert project.blame("HEAD~1", "HEAD") == 0
     assert "The corpus change explains it: documents 17, 203." in project.out
     assert git(folder, "status", "--porcelain") == ""
     assert sorted(path.name for path in folder.iterdir()) == files
-    kept = json.loads((project.root / "out" / "blame.json").read_text())
-    assert kept["documents"]["found"] == [{"id": id_, "kind": "added"} for id_ in ("17", "203")]
-    assert kept["documents"]["minimal"]
-    assert kept["documents"]["changed"] == {"added": 2, "edited": 2}
-    assert kept["asked"] > 0
-
-    again = project.record("HEAD~1", ".", "--budget", "0")
-    assert (again["asked"], again["documents"]) == (0, kept["documents"])
+    again = project.record("HEAD~1", ".")
+    assert again["documents"]["found"] == [{"id": id_, "kind": "added"} for id_ in ("17", "203")]
+    assert again["documents"]["changed"] == {"added": 2, "edited": 2}
 
 
 def test_a_prompt_is_blamed_and_no_document(scripted):
     base = scripted.side("base")
     head = scripted.side("head", docs=documents(edited=True), generator=PROMPT)
     found = scripted.record(base, head)
-    assert (found["factors"], found["restoring"]) == (["prompt", "corpus"], ["prompt"])
+    assert (found["factors"], found["restoring"]) == (["prompt", "corpus"], [["prompt"]])
     assert found["sentence"] == "The prompt change explains it."
-    assert found["documents"]["found"] == []
+    assert found["documents"] is None
     assert {rule["metric"] for rule in found["rules"]} == {
         "parity/answers",
         "parity/answers/baseline",
     }
     rule = found["rules"][0]
     assert (rule["who"], rule["base"], rule["head"]) == (["woman"], 0.0, 1.0)
-    shares = {move["factor"]: move["share"] for move in rule["moves"]}
-    assert shares == {"prompt": 1.0, "corpus": 0.0}
+    assert (found["trials"], rule["taken_back"]) == ([["corpus"], ["prompt"]], [1.0, 0.0])
 
 
 @pytest.mark.whole
-def test_a_depth_and_an_embedder_that_did_nothing_are_crossed_too(scripted):
+def test_two_changes_are_taken_back_together(scripted):
+    """Documents by the corpus, answers by the prompt: neither alone restores both."""
     base = scripted.side("base", retriever="{corpus: docs.jsonl, top_k: 2}")
     head = scripted.side("head", docs=documents(poisoned=["x", "y"]), generator=PROMPT)
     found = scripted.record(base, head)
-    assert (found["factors"], found["combinations"]) == (["prompt", "corpus", "top_k"], 8)
-    assert found["restoring"] == []
-    assert found["sentence"].startswith("No part of the change explains it alone: of parity/")
-    metrics = {rule["metric"] for rule in found["rules"]}
-    assert {"parity/documents", "parity/answers"} <= metrics
-    for rule in found["rules"]:
-        total = sum(move["change"] for move in rule["moves"])
-        assert total == pytest.approx(rule["head"] - rule["base"], abs=1e-5)
+    assert found["factors"] == ["prompt", "corpus", "top_k"]
+    assert ["prompt", "corpus"] in found["restoring"]
+    assert found["sentence"].startswith("Two parts of the change explain it together: prompt and")
+    assert len(found["trials"]) == 6
 
 
 @pytest.mark.whole
@@ -205,38 +195,19 @@ def test_hostile_ids_and_a_corpus_without_ids(scripted):
 def test_nothing_differs_and_green(scripted):
     base = scripted.side("base")
     assert scripted.blame(base, scripted.side("same")) == 0
-    assert "No factor differs between BASE and HEAD (model, prompt" in scripted.out
+    assert "No part of the system differs (model, prompt" in scripted.out
     head = scripted.side("head", docs=documents(edited=True))
     assert scripted.blame(base, head) == 0
     assert "HEAD fails no rule that BASE does not fail: nothing to blame." in scripted.out
-    assert scripted.record(base, head)["known"] == "green"
 
 
 @pytest.mark.whole
-def test_a_budget_of_nothing_claims_nothing_and_goes_on_later(scripted, monkeypatch):
-    base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))
-    monkeypatch.setattr(ByRule, "fingerprint", "another rule: none of its answers is stored")
-    assert scripted.blame(base, head, "--budget", "0") == 0
-    assert "is not known: the budget of 0 questions ended" in scripted.out
-    assert "explains it:" not in scripted.out
-    found = scripted.record(base, head, "--budget", "40")
-    assert (found["known"], found["asked"], found["documents"]) == ("out-of-budget", 40, None)
-    whole = scripted.record(base, head)
-    assert (whole["known"], whole["documents"]["found"][0]["id"]) == ("explained", "x")
-
-
-@pytest.mark.whole
-def test_other_questions_and_rules_are_heads_and_said(scripted):
+def test_other_rules_are_heads_and_said(scripted):
     base = scripted.side("base")
-    (base / "sources.jsonl").write_text(lines([{"id": "s0", "text": "other"}]))
     stricter = POLICY.replace("{{parity: answers}}", "{{parity: answers, max: 0.04}}")
     head = scripted.side("head", docs=documents(poisoned=["x"]), text=stricter)
-    notes = scripted.record(base, head)["notes"]
-    assert any("differ in gates: HEAD's hold" in note for note in notes)
-    assert any("questions differ" in note for note in notes)
-    (base / "sources.jsonl").unlink()
-    notes = scripted.record(base, head)["notes"]
-    assert any("BASE's suites cannot be loaded" in note for note in notes)
+    assert scripted.blame(base, head) == 0
+    assert "differ in gates: HEAD's hold for both sides" in scripted.err
 
 
 @pytest.mark.parametrize(("side", "change", "message"), [
@@ -257,10 +228,6 @@ def test_sides_that_cannot_be_crossed(scripted, side, change, message):
 
 
 def test_what_cannot_be_crossed_is_refused_before_anything_is_asked(scripted):
-    base, head = scripted.side("base"), scripted.side("head", docs=documents(poisoned=["x"]))
-    assert scripted.blame(base, head, "--run", str(base)) == 2
-    assert "is no folder of a run" in scripted.err
-    assert not (base / "blame.json").exists()
     recorded = POLICY.replace(
         "system:\n  retriever: {retriever}\n  generator: {generator}",
         "system: {{recorded: answers.jsonl}}",
@@ -304,6 +271,6 @@ def test_which_factors_differ(project, head, factors):
     config = after / "edited" / "tokenizer.json"
     config.write_text(config.read_text() + "\n")
     runtime = Runtime(cache=project.root / "cache")
-    with blaming(str(before), str(after), "policy.yaml", runtime, 0, SILENT) as crossed:
-        assert list(crossed.sides.factors) == factors
-        assert ("differ" if factors else "nothing differs") in crossed.announcement
+    with compared(str(before), str(after), "policy.yaml", runtime, SILENT) as both:
+        assert list(both.sides.factors) == factors
+        assert ("differ" if factors else "nothing differs") in both.announcement

@@ -163,7 +163,7 @@ def test_an_input_of_the_action_whose_feature_is_removed_is_refused(removed, nam
         "GITHUB_REPOSITORY": "org/repository", "GITHUB_SHA": "a" * 40,
         "GITHUB_OUTPUT": str(workspace.root / "outputs"),
         "RUNNER_TEMP": str(workspace.root.parent / "runner"),
-        f"FAIRGATE_{name.upper()}": {"blame": "40", "shard": "1/2"}[name],
+        f"FAIRGATE_{name.upper()}": {"shard": "1/2"}[name],
         "FAIRGATE_POLICY": "policy.yaml", "FAIRGATE_CACHE": "",
     }  # fmt: skip
     house = house_without(removed, workspace.root / "house")

@@ -1,4 +1,4 @@
-"""A policy with a reference in parts, after an interruption, mutated and blamed."""
+"""A policy with a reference in parts, after an interruption, and mutated."""
 
 import json
 import shutil

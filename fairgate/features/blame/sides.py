@@ -1,29 +1,26 @@
-"""BASE's and HEAD's systems in parts, which `blame.py` combines."""
+"""BASE's and HEAD's systems in parts, which `causes.py` exchanges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import zip_longest
-from typing import cast
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
-from fairgate.domain.executions import CorpusSpec, Document, Execution, GenerationRequest
+from fairgate.domain.executions import CorpusSpec, Document
 from fairgate.domain.ports import (
     NOTHING,
     Executed,
     Generator,
-    OptionScorer,
     Progress,
     ResultStore,
     Retriever,
     SystemUnderTest,
     Vectors,
 )
-from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
-from fairgate.gate.delta_debugging import OutOfQuestions
+from fairgate.features.blame.documents import UnionCorpus, UnionSearch
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.materials import SuiteRetrievers
 from fairgate.retrieval.corpus import CorpusColumns, CorpusFile
@@ -53,52 +50,6 @@ _OF_GENERATOR = {
     Factor.DECODING: ("decoding", "thinking_tokens"),
 }
 """Each factor of a generator to the fields of the policy that it is about."""
-
-
-@dataclass(slots=True)
-class QuestionLimit:
-    """How many questions may be asked, and how many were; stored answers cost none."""
-
-    most: int
-    asked: int = 0
-
-    def allowed(self, wanted: int) -> int:
-        """Count at most `wanted` questions as asked, and return how many may be."""
-        number = min(wanted, self.most - self.asked)
-        self.asked += number
-        return number
-
-
-class LimitedGenerator:
-    """A port `Generator` that raises OutOfQuestions after the last question that may be asked.
-
-    What was answered until then is given first, so that it is stored.
-    """
-
-    def __init__(self, inner: Generator, limit: QuestionLimit) -> None:
-        """Take the generator and the limit that it shares."""
-        self._inner, self._limit = inner, limit
-        if hasattr(inner, "score_options"):
-            self.score_options = self._score_options
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify the generator: a limit changes no answer."""
-        return self._inner.fingerprint
-
-    def generate(self, requests: Sequence[GenerationRequest]) -> Iterator[tuple[int, Execution]]:
-        """Yield `(position in requests, answer)`."""
-        allowed = self._limit.allowed(len(requests))
-        if allowed:
-            yield from self._inner.generate(requests[:allowed])
-        if allowed < len(requests):
-            raise OutOfQuestions
-
-    def _score_options(self, requests: Sequence[GenerationRequest]) -> list[list[float]]:
-        """Return the log-probabilities of each request's options, all or none."""
-        if self._limit.allowed(len(requests)) < len(requests):
-            raise OutOfQuestions
-        return cast("OptionScorer", self._inner).score_options(requests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +92,8 @@ class LocalSides:
     HEAD's embedder, in every combination.
     """
 
-    def __init__(
-        self, base: SideParts, head: SideParts, loaded: LoadedPolicy, limit: QuestionLimit
-    ) -> None:
-        """Take both sides, HEAD's policy, and how many questions may be asked."""
-        self.limit = limit
+    def __init__(self, base: SideParts, head: SideParts, loaded: LoadedPolicy) -> None:
+        """Take both sides and HEAD's policy."""
         self._parts = (base, head)
         self._head = head
         self._loaded = loaded
@@ -162,6 +110,11 @@ class LocalSides:
         """Return the adapters' notices, each once."""
         notices = (notice for side in self._parts for notice in side.resources.notices)
         return list(dict.fromkeys(notices))
+
+    @property
+    def scores_alone(self) -> bool:
+        """Return whether a document's score at HEAD depends on no other document."""
+        return self._head.searched.index != "bm25"
 
     @cached_property
     def union(self) -> UnionCorpus:
@@ -216,7 +169,7 @@ class LocalSides:
         prompt = self._parts_with(Factor.PROMPT, new).generator
         parts = LocalParts(
             retrievers={**own, **self._of_suites},
-            generator=LimitedGenerator(self._generator(new), self.limit),
+            generator=self._generator(new),
             template=prompt.template,
             document_characters=prompt.document_characters,
             decoding=self._parts_with(Factor.DECODING, new).generator.chosen_decoding,

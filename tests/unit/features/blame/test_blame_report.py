@@ -6,48 +6,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.features.blame import blame_line, blame_record, render_blame
-from fairgate.features.blame.factors import (
-    Blame,
-    ExplainedRule,
-    Known,
-    Move,
-    SearchedDocuments,
-)
-from fairgate.features.blame.mixed_corpus import ChangedDocument
+from fairgate.features.blame.causes import Blame, FailingRule, FoundDocuments
+from fairgate.features.blame.documents import ChangedDocument
+from fairgate.features.blame.report import blame_line, blame_record, render_blame
 from fairgate.features.blame.sides import Factor
 
 RESTORES = "restores the verdict"
-UNKNOWN = "is not known"
+PROMPT, CORPUS, TOP_K = (Factor.PROMPT,), (Factor.CORPUS,), (Factor.TOP_K,)
 
 
-def document(id_):
-    return ChangedDocument(kind="added", id=id_, new=id_)
-
-
-def rule(**shares):
-    moves = [
-        Move(factor=Factor(name), change=share / 2, share=share) for name, share in shares.items()
-    ]
-    return ExplainedRule(
-        metric="asr/generation", suite="s", where={"term": "man"}, who=[], is_rate=True, base=0.1, head=0.6, cases=9,
-        left_out=2, residual=0.0, moves=moves,
+def rule(trials):
+    return FailingRule(
+        metric="asr/generation", suite="s", where={"term": "man"}, who=[], base=0.1, head=0.6,
+        taken_back=[0.1] * trials,
     )  # fmt: skip
 
 
-def blamed(restoring=(Factor.CORPUS,), documents=None, known=Known.EXPLAINED, **more):
+def blamed(restoring=(CORPUS,), documents=None):
+    trials = [CORPUS, PROMPT, TOP_K, PROMPT + CORPUS, CORPUS + TOP_K]
     return Blame(
-        known=known, factors=[Factor.PROMPT, Factor.CORPUS], notes=["a note"],
-        rules=[rule(prompt=0.25, corpus=0.75)], restoring=list(restoring), documents=documents,
-        budget=1000, **more,
+        factors=list(Factor), rules=[rule(len(trials))], trials=trials,
+        restoring=list(restoring), documents=documents, notes=["a note"],
     )  # fmt: skip
 
 
-def found(ids, *, minimal=True):
-    return SearchedDocuments(
-        changed={"added": len(ids)}, found=[document(id_) for id_ in ids], minimal=minimal,
-        reverted=[0.1], trials=3, why_not="" if minimal else "the budget ended",
-    )  # fmt: skip
+def found(ids):
+    return FoundDocuments(
+        changed={"added": len(ids)},
+        found=[ChangedDocument(kind="added", id=id_, new=id_) for id_ in ids],
+    )
 
 
 @pytest.mark.parametrize(("given_", "expected"), [
@@ -56,36 +43,36 @@ def found(ids, *, minimal=True):
         blamed(documents=found([str(n) for n in range(12)])),
         "The corpus change explains it: documents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more.",
     ),
+    (blamed([TOP_K]), "The top_k change explains it."),
     (
-        blamed(documents=found(["1", "2"], minimal=False)),
-        "The corpus change explains it: some of 2 documents, the budget ended.",
-    ),
-    (blamed((Factor.TOP_K,)), "The top_k change explains it."),
-    (
-        blamed((Factor.PROMPT, Factor.CORPUS)),
+        blamed([PROMPT, CORPUS]),
         f"The prompt and corpus changes explain it: taking back any one of them {RESTORES}.",
     ),
     (
-        blamed(()),
-        "No part of the change explains it alone: of asr/generation, prompt 25 %, corpus 75 %.",
+        blamed([PROMPT + CORPUS, CORPUS + TOP_K]),
+        "Two parts of the change explain it together: prompt and corpus, or corpus and top_k.",
     ),
-    (blamed(known=Known.GREEN), ""),
-    (blamed(known=Known.NOTHING_DIFFERS), ""),
-    (
-        blamed(known=Known.OUT_OF_BUDGET),
-        f"Which part of the change explains it {UNKNOWN}: the budget of 1,000 questions ended.",
-    ),
+    (blamed([]), "No one or two parts of the change explain it."),
+    (Blame(factors=[Factor.CORPUS]), ""),
+    (Blame(factors=[]), ""),
 ])  # fmt: skip
-def test_the_line_of_a_comment(given_, expected):
+def test_the_answer_in_a_line(given_, expected):
     assert blame_line(given_) == expected
 
 
-def test_a_set_that_is_no_claim_is_not_shown_as_one():
-    text = render_blame(blamed(documents=found(["1", "2"], minimal=False)))
-    assert "no claim" in text
-    assert "minimal" not in text.replace("1-minimal", "")
-    assert "not searched to the end: the budget ended" in text
-    assert "2 others are not decided everywhere" in text
+def test_each_run_has_a_line():
+    text = render_blame(blamed([PROMPT + CORPUS]))
+    assert "10.0 % at BASE, 60.0 % at HEAD" in text
+    assert "10.0 % with BASE's top_k\n" in text
+    assert "10.0 % with BASE's prompt and corpus: restored" in text
+
+
+def test_why_no_document_is_named():
+    documents = FoundDocuments(changed={"edited": 3}, why_not="the order decides")
+    text = render_blame(blamed(documents=documents))
+    assert "3 documents changed (3 edited)" in text
+    assert "which of them is not known: the order decides" in text
+    assert text.endswith("The corpus change explains it.")
 
 
 @given(id_=st.text(min_size=1, max_size=256))

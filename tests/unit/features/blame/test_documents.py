@@ -1,14 +1,12 @@
-"""A mixture of two corpora ranks as an index over it would, whatever changed and is taken back."""
+"""A mixture of two corpora ranks as an index over it would, and the smallest part is found."""
 
-import pytest
 from fakes.blamed import WordRetriever
 from fakes.corpus import ListCorpus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairgate.domain.errors import RetrievalError
 from fairgate.domain.executions import CorpusDocument
-from fairgate.features.blame.mixed_corpus import UnionCorpus, UnionSearch
+from fairgate.features.blame.documents import Mixture, UnionCorpus, UnionSearch, smallest_part
 
 TEXTS = st.lists(st.sampled_from(["man", "woman", "bread", "rain", "7", "says"]), min_size=1).map(
     " ".join
@@ -27,7 +25,7 @@ def search_of(before, after, *, has_ids=True):
 
 
 def applied(before, after, reverted):
-    """Return the mixture's documents, written out: HEAD's with some as they were, in their order."""
+    """Return the mixture's documents, written out: HEAD's with some as they were."""
     found, old = ({d.id: d for d in version} for version in (after, before))
     for each in reverted:
         found.pop(each.id, None)
@@ -41,33 +39,14 @@ def test_a_mixture_ranks_as_an_index_over_it(before, after, depth, data):
     before, after = documents(before), documents(after)
     search = search_of(before, after)
     reverted = [each for each in search.union.changed if data.draw(st.booleans())]
-    mixture = search.mixture(reverted)
+    mixture = Mixture(search, reverted)
     expected = applied(before, after, reverted)
     assert mixture.size == len(expected)
-    if mixture.size < depth:
-        with pytest.raises(RetrievalError, match="mixture"):
-            mixture.retrieve(QUERIES, depth)
-        return
     slow = WordRetriever(ListCorpus(expected)).retrieve(QUERIES, depth)
     found = mixture.retrieve(QUERIES, depth)
     assert [[d.score for d in each] for each in found] == [[d.score for d in each] for each in slow]
     every = {(d.id, d.text) for d in expected}
     assert {(d.id.removesuffix(" (BASE)"), d.text) for each in found for d in each} <= every
-
-
-@given(before=CORPUS, after=CORPUS)
-def test_the_ends_are_the_two_versions(before, after):
-    before, after = documents(before), documents(after)
-    search = search_of(before, after)
-    texts = [d.text for d in search.union.documents()]
-    assert search.union.size == len(texts) == len({d.id for d in search.union.documents()})
-    for reverted, whole in (([], after), (search.union.changed, before)):
-        mixture = search.mixture(reverted)
-        assert mixture.size == len(whole)
-        if len(whole) >= 3:  # the order of equally similar documents, too
-            found = mixture.retrieve(QUERIES, 3)
-            slow = WordRetriever(ListCorpus(whole)).retrieve(QUERIES, 3)
-            assert [[d.text for d in f] for f in found] == [[d.text for d in f] for f in slow]
 
 
 def test_rows_that_an_inserted_one_moves_are_no_change():
@@ -84,6 +63,12 @@ def test_an_edit_keeps_its_id_and_a_hostile_id_does_not_collide():
     search = search_of(before, after)
     (change,) = search.union.changed
     assert (change.kind, change.id) == ("edited", "x")
-    found = search.mixture([change]).retrieve(["old new"], 2)[0]
+    found = Mixture(search, [change]).retrieve(["old new"], 2)[0]
     assert [(d.id, d.text) for d in found] == [("x", "old"), ("x (BASE)", "other")]
-    assert search.mixture([]).retrieve(["old new"], 2)[0][0].text == "new"
+    assert Mixture(search, []).retrieve(["old new"], 2)[0][0].text == "new"
+
+
+@given(n=st.integers(1, 60), data=st.data())
+def test_the_smallest_part_has_all_that_is_needed_and_nothing_else(n, data):
+    needed = data.draw(st.sets(st.integers(0, n - 1), min_size=1, max_size=5))
+    assert smallest_part(range(n), lambda part: needed <= {*part}) == sorted(needed)
