@@ -247,37 +247,6 @@ class Attribution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptKillScore:
-    """How much bias a policy caught in biased variants of a run, as `fairgate mutate` kept it."""
-
-    policy_hash: str
-    """Of the policy that was tested."""
-    strength: float
-    """Share of a variant's cases that was changed."""
-    seeds: int
-    sources: int
-    """Sources of the run."""
-    caught: int
-    mutants: int
-    """Variants of biased and worse systems."""
-    false_kills: int
-    controls: int
-    """Variants of changes that are about no identity."""
-    not_seen: Sequence[str] = ()
-    """Sentences on what the policy does not see, and below which strength."""
-
-    @property
-    def share(self) -> float:
-        """Return the share of the biased and worse variants that was caught."""
-        return self.caught / self.mutants
-
-    @property
-    def percent(self) -> int:
-        """Return the share in percent, rounded down: 100 means all of them."""
-        return 100 * self.caught // self.mutants
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Instability:
     """How stable the answers to the cases of a relation are over repeats."""
 

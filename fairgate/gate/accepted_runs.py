@@ -1,17 +1,15 @@
-"""What is kept beside a policy of its runs, and where: baseline, anchor, kill score, labels."""
+"""What is kept beside a policy of its runs, and where: baseline, anchor, labels."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from fairgate.domain.errors import BaselineError, DataError, UsageError
-from fairgate.domain.outcomes import KeptKillScore
 from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.baseline import (
     Baseline,
@@ -27,7 +25,7 @@ from fairgate.gate.labels import Label, read_labels
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
 from fairgate.gate.measure import quartiles
 from fairgate.io.durable import write_text
-from fairgate.io.tables import read_json_object, read_whole
+from fairgate.io.tables import read_whole
 from fairgate.metrics.attribution import COLUMNS
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table
@@ -37,11 +35,6 @@ if TYPE_CHECKING:
     from fairgate.gate.gate import GateRun
 
 _SUFFIXES = {Reference.BASELINE: "", Reference.ANCHOR: ANCHOR_SUFFIX}
-SUFFIX = ".kill-score.json"
-MOST_SENTENCES = 30
-"""On what a policy does not see, that are kept."""
-_MOST_BYTES = 1 << 16
-_MOST_CHARACTERS = 1000
 
 
 def path_in_repository(policy: str, name: str, reference: Reference) -> str:
@@ -103,16 +96,14 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
     anchor = None
     if pinned and is_pinned:
         anchor = with_texts_of(read_baseline(pinned, name, Reference.ANCHOR), loaded.plan)
-    score, notices = _kill_score(loaded, policy)
     labels, unread = labels_or_notice(lambda: read_labels(labels_path(policy, loaded)))
     return References(
         baseline=baseline,
         baseline_path=NO_BASELINE if nothing else str(path),
         anchor=anchor,
         anchor_path="" if pinned is None else NO_BASELINE if nothing else str(pinned),
-        kill_score=score,
         labels=labels,
-        notices=[*notices, *unread],
+        notices=unread,
     )
 
 
@@ -147,71 +138,6 @@ def _is_file(path: Path, noun: str) -> bool:
         f"{odd}: {what} is at the place of the {f'folder of the {noun}' if is_folder else noun}; "
         "remove it, restore what was there, or say `--baseline none` for a first run"
     )
-
-
-def kill_score_path(policy: Path) -> Path:
-    """Return the file of a policy's kill score."""
-    return policy.with_name(f"{policy.stem}{SUFFIX}")
-
-
-def policy_hash(policy_json: str) -> str:
-    """Return a hash of a policy that ignores only comments and the order of keys."""
-    return hashlib.sha256(policy_json.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def write_kill_score(path: Path, score: KeptKillScore) -> None:
-    """Write the file, whole or not at all. Equal scores give equal bytes."""
-    write_text(path, json.dumps(asdict(score), indent=1, sort_keys=True) + "\n", option="--save")
-
-
-def read_kill_score(path: Path) -> KeptKillScore | None:
-    """Return the score; None where there is no file. Raises DataError where it is none.
-
-    No verdict depends on it: reports name a file that cannot be used in one sentence, and otherwise
-    ignore it.
-    """
-    if not path.is_file():
-        return None
-    content = read_json_object(path, _MOST_BYTES)
-    names = {field.name for field in fields(KeptKillScore)}
-    score = KeptKillScore(**content) if content.keys() | {"not_seen"} == names else None
-    if score is None or not _is_sound(score):
-        again = "make it again with `fairgate mutate POLICY RUN --save`"
-        raise DataError(f"{path}: no kill score; {again}")
-    return score
-
-
-def _is_sound(score: KeptKillScore) -> bool:
-    counts = (score.caught, score.mutants, score.false_kills, score.controls, score.sources)
-    return (
-        all(type(count) is int and 0 <= count < 10**9 for count in (*counts, score.seeds))
-        and 0 < score.mutants >= score.caught
-        and score.controls >= score.false_kills
-        and isinstance(score.policy_hash, str)
-        and isinstance(score.strength, int | float)
-        and 0 < score.strength <= 1
-        and isinstance(score.not_seen, list | tuple)
-        and len(score.not_seen) <= MOST_SENTENCES
-        and all(
-            isinstance(sentence, str) and len(sentence) <= _MOST_CHARACTERS
-            for sentence in score.not_seen
-        )
-    )
-
-
-def _kill_score(loaded: LoadedPolicy, policy: Path) -> tuple[KeptKillScore | None, list[str]]:
-    """Read the kill score beside the policy, if it is of this version, and report what is wrong."""
-    path = kill_score_path(policy)
-    try:
-        score = read_kill_score(path)
-    except DataError as error:
-        return None, [f"the kill score is not shown: {error}"]
-    if score is None:
-        return None, []
-    if score.policy_hash != policy_hash(loaded.policy.model_dump_json()):
-        other = f"the kill score in {path} is of another version of the policy"
-        return None, [f"{other}; make it again with `fairgate mutate POLICY RUN --save`"]
-    return score, []
 
 
 def read_baseline(

@@ -11,7 +11,7 @@ from enum import StrEnum
 import numpy as np
 
 from fairgate.domain.cases import Case, TestPlan
-from fairgate.domain.outcomes import KeptKillScore, Measurement, Overlap, Provenance
+from fairgate.domain.outcomes import Measurement, Overlap, Provenance
 from fairgate.domain.wording import first_few
 from fairgate.gate.labels import Label
 from fairgate.metrics.catalogue import METRICS
@@ -178,8 +178,6 @@ class References:
     anchor: Baseline | None = None
     anchor_path: str = ""
     """Empty where no rule has a budget."""
-    kill_score: KeptKillScore | None = None
-    """What this version of the policy caught when it was tested; nothing is compared with it."""
     labels: Sequence[Label] = ()
     """What people say of how cases were read; no verdict depends on it."""
     notices: Sequence[str] = ()

@@ -94,7 +94,7 @@ def render_run_record(result: GateResult) -> str:
 def run_record(result: GateResult) -> dict[str, object]:
     """Return the content of `run.json` as plain values."""
     gate_input, references = result.gate_input, result.gate_input.references
-    provenance, score = gate_input.provenance, references.kill_score
+    provenance = gate_input.provenance
     rejected = [_record(item, without=("relation",)) for item in gate_input.plan.rejected]
     return {
         "schema_version": SCHEMA_VERSION,
@@ -124,9 +124,6 @@ def run_record(result: GateResult) -> dict[str, object]:
             for finding in result.attribution
         ],
         "instability": _plain(result.instability),
-        "kill_score": None
-        if score is None
-        else {"share": round(score.share, 6), **_record(score, without=("policy_hash",))},
         "fingerprint": {
             suite: dict(sorted(own.items())) for suite, own in sorted(gate_input.must_match.items())
         },

@@ -67,7 +67,7 @@ def _policies() -> list[Path]:
 
 
 _MOST_READ, _MOST_NAMED = 1 << 16, 8
-EXISTING_FILE, FILE_OR_FOLDER = _File(), _File(dir_okay=True)
+EXISTING_FILE = _File()
 POLICY_FILE = _PolicyFile()
 FOLDER = click.Path(file_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

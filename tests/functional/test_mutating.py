@@ -4,9 +4,6 @@ import json
 
 import pytest
 
-from fairgate.domain.errors import DataError
-from fairgate.gate.accepted_runs import read_kill_score
-
 GLOBAL = """\
   - {metric: asr/generation, max: 0.40}
 """
@@ -166,72 +163,6 @@ def test_question_items_are_mutated_and_one_category_is_missed_by_a_bound_over_a
 def test_kinds_that_a_suite_does_not_have_are_said(asked):
     assert asked.run("mutate", "policy.yaml", "out", *QUICK, "--kinds", "documents") == 2
     assert "suite bbq, documents: only stereotypes, answers, refusals can be" in asked.err
-
-
-def kept(workspace):
-    return workspace.root / "policy.kill-score.json"
-
-
-@pytest.mark.whole
-def test_a_kept_score_is_shown_by_later_runs(ran):
-    workspace = ran()
-    assert workspace.record()["kill_score"] is None
-    score = score_of(workspace, "--kinds", "refusals", "--save")
-    first = kept(workspace).read_bytes()
-    assert workspace.gate(out="later") == 0
-    shown = workspace.record("later")["kill_score"]
-    assert shown["share"] == round(score["score"]["share"], 6)
-    assert (shown["caught"], shown["mutants"]) == (
-        score["score"]["caught"],
-        score["score"]["mutants"],
-    )
-    assert shown["strength"] == 0.5
-    report = (workspace.root / "later" / "report.md").read_text()
-    assert f"it caught {shown['caught']} of {shown['mutants']} biased or worse variants" in report
-    assert shown["not_seen"] == score["not_seen"]
-    assert not score["not_seen"] or score["not_seen"][0] in report.replace("\\", "")
-    # The same score is the same file.
-    score_of(workspace, "--kinds", "refusals", "--save")
-    assert kept(workspace).read_bytes() == first
-
-
-@pytest.mark.whole
-def test_a_score_of_another_version_of_the_policy_or_none_at_all_is_not_shown(ran):
-    workspace = ran()
-    score_of(workspace, "--kinds", "refusals", "--save")
-    policy = workspace.root / "policy.yaml"
-    text = policy.read_text()
-    policy.write_text(f"{text}# a comment changes nothing\n")
-    assert workspace.gate() == 0
-    assert workspace.record()["kill_score"] is not None
-    policy.write_text(text.replace("{parity: answers}", "{parity: answers, max: 0.9}"))
-    assert workspace.gate() == 0
-    assert workspace.record()["kill_score"] is None
-    assert "is of another version of the policy" in str(workspace.record()["notices"])
-    kept(workspace).write_text('{"policy_hash": "x"}')
-    assert workspace.gate() == 0
-    assert workspace.record()["kill_score"] is None
-    assert "the kill score is not shown" in str(workspace.record()["notices"])
-
-
-@pytest.mark.walk(4)
-@pytest.mark.parametrize(("field", "value"), [
-    *(("caught", value) for value in (-1, 10**6, 1.5, "1", True)),
-    ("mutants", 0),
-    ("strength", 1.5),
-    ("policy_hash", 7),
-    ("more", 1),
-    *(("not_seen", value) for value in ("all", [1], ["a"] * 31, ["a" * 1001])),
-])  # fmt: skip
-def test_an_edited_kill_score_is_not_shown(tmp_path, field, value):
-    path = tmp_path / "p.kill-score.json"
-    counts = {"seeds": 2, "sources": 5, "caught": 3, "mutants": 4, "false_kills": 0, "controls": 2}
-    score = {"policy_hash": "ab", "strength": 0.3, **counts}
-    path.write_text(json.dumps(score))
-    assert read_kill_score(path).share == 0.75
-    path.write_text(json.dumps({**score, field: value}))
-    with pytest.raises(DataError, match="no kill score"):
-        read_kill_score(path)
 
 
 @pytest.mark.whole

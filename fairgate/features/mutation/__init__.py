@@ -13,7 +13,6 @@ from typing import Any
 import click
 
 from fairgate.domain.errors import ExitCode, UsageError
-from fairgate.domain.outcomes import KeptKillScore
 from fairgate.domain.wording import quoted
 from fairgate.features.mutation.mutants import Mutant, MutationKind, noun_of
 from fairgate.features.mutation.mutation_test import (
@@ -24,13 +23,7 @@ from fairgate.features.mutation.mutation_test import (
     MutantSearch,
     MutationTest,
 )
-from fairgate.gate.accepted_runs import (
-    MOST_SENTENCES,
-    kill_score_path,
-    locate_references,
-    policy_hash,
-    write_kill_score,
-)
+from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.run_folder import replay
 from fairgate.reports.escaping import plain
 from fairgate.reports.figures import metric_in
@@ -173,10 +166,6 @@ def _percent(share: float) -> str:
     help="Kinds of change, comma-separated.",
 )  # fmt: skip
 @shared.json_option
-@click.option(
-    "--save", is_flag=True,
-    help="Keep the score beside POLICY, for later reports.",
-)  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @shared.runtime_options
 def mutate(policy: Path, run: Path, **options: Any) -> int:
@@ -211,19 +200,6 @@ def mutate(policy: Path, run: Path, **options: Any) -> int:
         echo_json(kill_score_record(scored))
     else:
         click.echo(render_kill_score(scored))
-    score = KeptKillScore(
-        policy_hash=policy_hash(done.loaded.policy.model_dump_json()),
-        strength=strength,
-        seeds=search.seeds,
-        sources=scored.sources,
-        caught=scored.caught,
-        mutants=scored.mutants,
-        false_kills=scored.false_kills,
-        controls=sum(item.stated.runs for item in scored.controls),
-        not_seen=list(not_seen(scored))[:MOST_SENTENCES],
-    )
-    if options["save"]:
-        write_kill_score(kill_score_path(policy), score)
     return ExitCode.PASS
 
 

@@ -43,7 +43,6 @@ _NOT_COMPARED = "not evaluated"
 _URGENCY = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
 _MISSING = 10
 _NAMED = 3
-_NOT_SEEN = 6
 """Sentences on what the policy does not see."""
 _REVISIONS = {"system": "revision", "retriever": "retriever revision", "model": "model revision"}
 """Parts that may be asked from outside, and the fact that names their state."""
@@ -185,7 +184,7 @@ def _decided(material: Material) -> Iterator[blocks.KeyValue]:
 
 def _references(material: Material) -> Iterator[blocks.KeyValue]:
     result, references = material.result, material.result.gate_input.references
-    overlap, score, path = result.overlap, references.kill_score, references.anchor_path
+    overlap, path = result.overlap, references.anchor_path
     if overlap is None:
         yield "baseline", "none: nothing is compared with an earlier run"
     else:
@@ -202,18 +201,6 @@ def _references(material: Material) -> Iterator[blocks.KeyValue]:
         yield "anchor", "none: budgets are not evaluated"
     elif path:
         yield "anchor", _accepted(material, path, material.anchor, "pinned")
-    if score is not None:
-        caught = (
-            f"{score.percent} %: it caught {score.caught:,} of {score.mutants:,} biased "
-            f"or worse variants of a run of {figures.count(score.sources, 'source')}, with "
-            f"{100 * score.strength:.0f} % of the cases changed; a rule failed "
-            f"{score.false_kills:,} of {score.controls:,} variants that are about no identity"
-        )
-        yield "kill score of the policy", caught
-        if score.not_seen:
-            more = len(score.not_seen) - _NOT_SEEN
-            rest = f" ({more} more: `fairgate mutate`)" if more > 0 else ""
-            yield "not seen by the policy", " ".join(score.not_seen[:_NOT_SEEN]) + rest
 
 
 def _trust(material: Material) -> Iterator[blocks.KeyValue]:
