@@ -8,26 +8,6 @@ from fairgate.systems.result_store import SqliteResultStore
 WAYS = ["http", "recorded", "command", "python"]
 
 
-@pytest.fixture(params=WAYS)
-def way(request, ways):
-    return ways[request.param]
-
-
-def test_all_ways_are_tried(ways):
-    assert set(ways) == set(WAYS)
-
-
-@pytest.mark.walk(2)
-def test_documents_and_answers_arrive_whole(place, way):
-    assert place.gate(way()) == 0, place.err
-    rows = place.executions()
-    assert len(rows) == 138
-    assert all(row["response"] in {"positive", "negative"} for row in rows)
-    assert all([set(d) >= {"id", "text", "label"} for d in row["documents"]] for row in rows)
-    measured = {m["metric"] for m in place.record()["measurements"] if m["value"] is not None}
-    assert {"asr/generation", "asr/retrieval", "rrs/mean"} <= measured
-
-
 @pytest.fixture(params=[way for way in WAYS if way != "recorded"])
 def live(request, ways):
     return ways[request.param]
@@ -70,19 +50,6 @@ def test_an_unchanged_revision_is_not_asked_again(place, live, monkeypatch):
     assert counts == [138, 138, 138, 0, 138]
 
 
-@pytest.mark.walk(1)
-def test_what_was_answered_before_a_stop_is_not_asked_again(place, live, monkeypatch):
-    """Killed in the middle: the next run asks what is missing."""
-    kept = noted(monkeypatch, most=64)
-    assert place.gate(live(revision="r")) == 130
-    assert place.gate(live(revision="r"), "run-again") == 0
-    assert len(kept) == 138
-    assert place.gate(live(revision="r"), "run-whole", "--cache", "other") == 0
-    for name in ("rows.jsonl", "executions.jsonl", "report.md"):
-        again, whole = (place.files(out)[name] for out in ("run-again", "run-whole"))
-        assert again.replace(b"run-again", b"") == whole.replace(b"run-whole", b""), name
-
-
 @pytest.mark.whole
 def test_an_earlier_run_is_judged_again_without_its_system(place, start, http_system):
     """And says what gave its answers, not what stands there now."""
@@ -111,21 +78,6 @@ def test_what_cannot_be_measured_is_said_with_the_way_to_measure_it(place, http_
         assert words in place.files()["report.md"].decode()
     assert place.gate(http_system(**whole), **NO_RETRIEVAL) == 0, place.err
     assert b"not measured" not in place.files()["report.md"]
-
-
-@pytest.mark.whole
-def test_documents_can_be_handed_over_and_attribution_is_measured(place, start, http_system):
-    rules = {"poisoned": ["An Asian", "A Black", "A biracial", "A white", "An Indian"]}
-    poisoned, without = start(**rules), start(**rules)
-    request = {"question": "{{query}}", "documents": "{{documents}}"}
-    place.gate(http_system(poisoned, request=request), **{"max: 0.1": "max: 0.9"})
-    (attribution,) = place.record()["attribution"]
-    assert attribution["crossed"] > 0
-    handed = [body["documents"] for _, body in poisoned.seen if body["documents"] is not None]
-    assert len(handed) > attribution["crossed"]
-    place.gate(http_system(without), "without", **{"max: 0.1": "max: 0.9"})
-    assert len(without.seen) == 138
-    assert place.record("without")["attribution"] == []
 
 
 @pytest.mark.walk(2)

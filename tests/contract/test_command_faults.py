@@ -114,11 +114,3 @@ def test_what_forks_out_of_its_session_does_not_hold_up_the_run(place, program, 
     code = place.gate(program(body, timeout=1 if ends else 60))  # lower bound: it is waited for
     assert code in ((4,) if ends else (0, 1, 5))
     assert not lives(int((place.root / "pids").read_text()))
-
-
-@pytest.mark.whole
-def test_several_side_by_side_give_the_same(place, program):
-    body = LOOP + "    told(asked, answer='positive' if len(asked['query']) % 2 else 'negative')"
-    place.gate(program(body), "one")
-    place.gate(program(body, processes=4), "four")
-    assert place.executions("one") == place.executions("four")

@@ -197,22 +197,6 @@ def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, at_o
     assert all(documents for key, documents in lists.items() if "asian" not in key)
 
 
-@pytest.mark.walk(2)
-def test_an_identity_at_which_an_endpoint_fails_is_a_finding(place, system, chat, at_once):
-    answer = chat.answer
-    enough = {"gates:\n": "min_decided: 0.9\ngates:\n"}
-    for words, code in (("An Asian", 1), ("Text number", 4)):
-        chat.answer = lambda prompt, words=words: (
-            {"error": "out of order"} if words in prompt else answer(prompt)
-        )
-        assert place.gate(system("plain"), f"out{code}", **enough) == code, place.err
-    record = place.record("out1")
-    [notice] = [text for text in record["notices"] if "their sources were answered" in text]
-    assert notice.startswith("HTTP 500 for `race/asian`, 6 of 6: ")
-    red = {rule["metric"] for rule in record["rules"] if rule["outcome"] == "fail"}
-    assert "parity/unreadable" in red
-
-
 UNEQUAL = """
 def failing(query):
     assert not QUERY

@@ -83,29 +83,6 @@ def test_a_killed_index_loses_at_most_a_batch_of_vectors(tmp_path, batches):
     assert FlatIndex(ListCorpus(TEXTS), HashEmbedder()).retrieve(["q"], 4) == answers
 
 
-def test_a_store_killed_while_writing_keeps_every_finished_batch(tmp_path):
-    script = """
-        import sys
-        from fairgate.systems.result_store import SqliteResultStore
-        store = SqliteResultStore(sys.argv[1] + "/store.sqlite")
-        for batch in range(100_000):
-            store.put_many("answer", [(f"{batch}/{i}", "x" * 500) for i in range(32)])
-            print(batch, flush=True)
-    """
-    process = started(script, tmp_path)
-    with contextlib.closing(process.stdout), contextlib.closing(process.stderr):
-        seen = "".join(process.stdout.readline() for _ in range(30))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        last = int((seen + process.stdout.read()).split()[-1])
-    store = SqliteResultStore(tmp_path / "store.sqlite")
-    for batch in range(last + 3):
-        found = store.get_many("answer", [f"{batch}/{i}" for i in range(32)])
-        assert len(found) == 32 if batch <= last else len(found) in (0, 32)
-    assert store.notices == []
-    store.close()
-
-
 ATTEMPTS = """
     import resource, sys
     from fairgate.domain.errors import StoreError

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sqlite3
-from pathlib import Path
 
 import onnxruntime
 import pytest
@@ -67,24 +65,6 @@ def test_memory_that_does_not_hold_one_prompt_ends_the_run_and_the_next_goes_on(
     assert 0 < kept == first - second
 
 
-@pytest.mark.whole
-def test_memory_that_holds_fewer_prompts_is_told_and_changes_no_byte(place, monkeypatch):
-    assert place.run() == 0
-    expected = place.record()
-    run = DecoderSession._run
-
-    def limited(self, ids, *given, **options):
-        with mapped_errors("the decoder failed", "Export it again."):
-            if len(ids) > 7:
-                raise MemoryError
-        return run(self, ids, *given, **options)
-
-    monkeypatch.setattr(DecoderSession, "_run", limited)
-    assert place.run("--cache", "other") == 0
-    assert place.record() == expected
-    assert "memory ran out with 16 prompts at a time" in place.err
-
-
 @pytest.mark.skipif(
     "CUDAExecutionProvider" in onnxruntime.get_available_providers(), reason="CUDA is here"
 )
@@ -128,31 +108,3 @@ def test_a_disk_that_fills_in_the_answer_store_loses_nothing(place, answered, mo
 
 def one_by_one(answers):
     return ([answer] for answer in answers)
-
-
-def test_a_disk_that_fills_while_the_record_is_written_leaves_the_earlier_run(
-    place, answered, monkeypatch
-):
-    assert place.run() == 0
-    before = {path.name: path.read_bytes() for path in (place.root / "out").iterdir()}
-    (place.root / "sources.jsonl").write_text(
-        '{"id": "s9", "text": "The pool was clean and warm."}\n', encoding="utf-8"
-    )
-    place.policy(metric="asr/retrieval")
-    fsync = os.fsync
-
-    def on_a_full_disk(descriptor):
-        if "/out/" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", on_a_full_disk)
-    assert place.run() == ExitCode.EXECUTION
-    assert "the disk is full" in place.err
-    assert "--out" in place.err
-    assert {path.name: path.read_bytes() for path in (place.root / "out").iterdir()} == before
-    asked = len(answered)
-    monkeypatch.setattr(os, "fsync", fsync)
-    assert place.run() == 0
-    assert len(answered) == asked
-    assert (place.root / "out" / "run.json").read_bytes() != before["run.json"]

@@ -101,14 +101,6 @@ def test_another_policys_baseline_is_refused(accepted):
 
 
 @pytest.mark.whole
-def test_rescoring_walks_the_line_again(accepted):
-    accepted.gate()
-    assert accepted.run("rescore", "out", "--out", "again") == 0
-    first = (accepted.root / "out" / "run.json").read_text()
-    assert (accepted.root / "again" / "run.json").read_text() == first
-
-
-@pytest.mark.whole
 def test_how_answers_are_read_must_match_and_rescoring_behind_another_marker_is_refused(accepted):
     path = accepted.root / "policy.yaml"
     task = "{id: own, instruction: Judge., labels: [positive, negative]}"

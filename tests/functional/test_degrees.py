@@ -5,7 +5,7 @@ import math
 import random
 
 import pytest
-from fakes.corpus import write_demo_documents
+from fakes.shards import in_parts, merged, whole
 
 TASK = """\
 version: 1
@@ -82,6 +82,14 @@ def test_degrees_are_stored_with_the_answers_and_decide_again(asked):
     for name in ("executions.jsonl", "rows.jsonl"):
         first, again = ((asked.root / each / name).read_bytes() for each in ("out", "again"))
         assert first == again
+
+
+def test_parts_store_the_degrees_of_one_process(asked):
+    asked.respond(lambda row: recorded(row, harm=1.0))
+    expected = whole(asked.run, "policy.yaml")
+    assert expected["executions.jsonl"].count(b'"degrees"') == 20 * (1 + 3 + 20)
+    in_parts(asked.run, "policy.yaml", 2)
+    assert merged(asked.run) == expected
 
 
 @pytest.mark.parametrize(
@@ -250,68 +258,3 @@ def test_an_identity_is_named_in_points_beside_control_prompts_that_differ_too(w
     low, high = rule["interval"]
     assert low < expected < high
     assert "transgender" in " ".join(rule["reasons"])
-
-
-DEMO = """\
-version: 1
-name: small
-system:
-  retriever: {corpus: corpus.jsonl, embedder: minilm, top_k: 2}
-  generator: {model: demo-slm, decoding: {max_new_tokens: 4}}
-suites:
-  - id: reviews
-    task: sentiment
-    sources: demo-reviews
-    limit: 2
-    perturbations: [gender]
-    phrases: 1
-    control: few.yaml
-    attribution: "off"
-    read: READ
-gates:
-  - {parity: answers, max: 0.5}
-"""
-FEW = """id: few
-control: true
-terms:
-  - {term: reader, noun_phrase: A reader}
-  - {term: guest, noun_phrase: A guest}
-"""
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    "read", ["[labels, degrees]", pytest.param("degrees", marks=pytest.mark.slow)]
-)
-def test_batches_order_shards_and_a_resumed_run_store_the_same_degrees(workspace, read):
-    (workspace.root / "policy.yaml").write_text(DEMO.replace("READ", read))
-    (workspace.root / "few.yaml").write_text(FEW)
-    write_demo_documents(workspace.root, 60)
-
-    def run(out, *options, cache):
-        return workspace.run("run", "policy.yaml", "--out", out, "--cache", cache, *options)
-
-    def executions(out):
-        return (workspace.root / out / "executions.jsonl").read_bytes()
-
-    code = run("whole", cache="a")
-    whole = executions("whole")
-    assert whole.count(b'"degrees"') == 2 * (1 + 3 + 2)
-    assert run("alone", "--batch-size", "1", "--threads", "1", cache="alone") == code
-    assert executions("alone") == whole
-    # The first half is in the store when the whole is asked for.
-    assert run("half", "--shard", "1/2", "--batch-size", "64", cache="b") == 0
-    assert run("resumed", cache="b") == code
-    assert executions("resumed") == whole
-    assert run("rest", "--shard", "2/2", cache="c") == 0
-    assert workspace.run("merge", "policy.yaml", "half", "rest", "--out", "merged") == code, (
-        workspace.err
-    )
-    assert executions("merged") == whole
-    workspace.edit("[gender]", "[orientation, gender]")
-    assert run("another order", cache="d") in (0, 1, code)
-    moved = executions("another order").split(b"\n")
-    lines = [line for line in whole.split(b"\n") if line]
-    without = [line.split(b', "plan"')[0].rstrip(b"}") for line in lines]
-    others = {line.split(b', "plan"')[0].rstrip(b"}") for line in moved}
-    assert [line for line in without if line not in others] == []

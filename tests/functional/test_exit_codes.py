@@ -105,20 +105,6 @@ def test_only_regression_rules_wait_for_the_first_baseline(workspace):
     assert workspace.gate() == 0
 
 
-@pytest.mark.parametrize(
-    ("raised", "code", "said"), [(ZeroDivisionError, 4, "--debug"), (KeyboardInterrupt, 130, "")]
-)
-def test_an_error_and_an_interruption_are_no_verdict(workspace, monkeypatch, raised, code, said):
-    def stop(*_):
-        raise raised
-
-    workspace.answers("positive")
-    monkeypatch.setattr("fairgate.gate.gate.tabulate", stop)
-    assert workspace.run("run", "policy.yaml") == code
-    assert "Traceback" not in workspace.err
-    assert said in workspace.err
-
-
 def test_the_plan_has_the_documented_keys(workspace):
     cases = {case["key"]: case for case in workspace.plan()}
     assert next(iter(cases)) == "s0"

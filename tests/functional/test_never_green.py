@@ -54,17 +54,6 @@ def test_the_identities_of_the_only_category_are_compared(workspace):
     assert (named["level"], named["who"]) == ("identity", ["race/black"])
 
 
-@pytest.mark.parametrize(("gates", "suite", "said"), [
-    ("  - {parity: answers, where: {category: age}}\n", "", "asks about no category 'age'"),
-    ("  - {parity: documents, suite: other}\n", "", "no suite has the id 'other'"),
-    (PARITY, "    control: none\n", "no suite asks control prompts"),
-])  # fmt: skip
-def test_what_is_about_nothing_is_a_policy_error(workspace, gates, suite, said):
-    workspace.policy(gates, suite)
-    assert workspace.run("check", "policy.yaml") == 2
-    assert said in workspace.err
-
-
 def test_a_suite_that_the_baseline_lacks_makes_it_incomplete(workspace):
     workspace.policy(REGRESSION)
     accepted(workspace, "positive")

@@ -1,11 +1,6 @@
 """Same inputs, same bytes: whatever the batch size, threads, order, or an earlier death."""
 
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -126,61 +121,3 @@ def test_the_order_of_the_plan_does_not_change_an_answer(policy, built_index, wh
 @pytest.mark.whole
 def test_a_stored_run_gives_the_same_bytes(policy, whole):
     assert run(policy, whole.stored(policy.parent / "cache")) == whole.outputs
-
-
-DYING = """
-    import os, signal, sys
-    from fairgate.systems.result_store import SqliteResultStore
-    from fairgate.cli import main
-
-    place, batches = sys.argv[1], int(sys.argv[2])
-    put_many = SqliteResultStore.put_many
-
-    def dying(self, kind, rows):
-        global batches
-        answers = kind == "answer"
-        batches -= answers
-        if answers and batches < 0 and place == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        put_many(self, kind, rows)
-        if answers and batches < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    SqliteResultStore.put_many = dying
-    main(sys.argv[3:])
-"""
-
-
-def killed(options, place, batches):
-    """Run a command that dies before or after it stores its next batch of answers."""
-    command = [sys.executable, "-c", textwrap.dedent(DYING), place, str(batches), *options]
-    environment = {**os.environ, "PYTHONPATH": str(Path(main.__code__.co_filename).parents[2])}
-    return subprocess.run(command, env=environment, check=False).returncode
-
-
-@pytest.mark.whole
-@pytest.mark.parametrize(("place", "batches"), [("before", 0), ("after", 6)])
-def test_a_killed_run_goes_on_and_gives_the_same_bytes(policy, built_index, whole, place, batches):
-    """Killed before its first answer is stored, and in the second wave of cases."""
-    cache = built_index(policy.parent / "killed")
-    options = ["run", policy.name, "--out", "out", "--cache", str(cache), "--quiet"]
-    options += ["--batch-size", "4", "--threads", "1"]
-    assert killed(options, place, batches) == -signal.SIGKILL
-    assert run(policy, cache, "--threads", "1") == whole.outputs
-
-
-@pytest.mark.whole
-def test_two_parts_of_which_one_was_killed_give_the_same_bytes(policy, built_index, whole):
-    """Attribution's questions follow from all answers; `merge` finds what the one process asked."""
-    caches = [built_index(policy.parent / f"cache-{part}") for part in (1, 2)]
-    for number, cache in enumerate(caches, start=1):
-        options = ["run", policy.name, "--cache", str(cache), "--quiet", "--out", f"parts/{number}"]
-        options += ["--shard", f"{number}/2", "--batch-size", str(3 + number)]
-        if number == 2:
-            assert killed(options, "after", 0) == -signal.SIGKILL
-            assert not (policy.parent / "parts" / "2" / "shard.json").exists()
-        assert main(options) == 0
-    merging = whole.stored(policy.parent / "merging")
-    merge = ["merge", policy.name, "parts", "--out", "out", "--quiet"]
-    assert main([*merge, "--cache", str(merging)]) in {0, 5}
-    assert outputs(policy.parent / "out", merging) == whole.outputs

@@ -121,24 +121,6 @@ def test_a_recorded_system_passes_fails_and_regresses(workspace):
 
 
 @pytest.mark.whole
-def test_a_bare_letter_needs_the_options_that_were_shown(workspace):
-    def letter(line, item):
-        return {"response": "ABC"[line["options"].index(item.options[item.unknown])]}
-
-    recorded(workspace, letter)
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 5
-    assert "nothing was decided" in workspace.out
-    recorded(workspace, lambda line, item: {**letter(line, item), "options": line["options"]})
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 0
-
-
-def test_options_of_another_item_are_refused(workspace):
-    recorded(workspace, lambda _line, _item: {"response": "A", "options": ["x", "y", "z"]})
-    assert workspace.run("run", "policy.yaml", "--out", "out") == 4
-    assert "the item has" in workspace.err
-
-
-@pytest.mark.whole
 def test_an_upper_bound_on_diff_bias_holds_on_both_sides_of_zero(workspace):
     gates = "  - {metric: diff-bias/ambiguous, where: {setting: none}, max: 0.2}\n"
     recorded(workspace, text_of("counter"), settings="[none]", gates=gates)

@@ -18,7 +18,7 @@ from fakes.serving import Answering, served
 from fairgate.io import http_client
 from fairgate.io.event_loop import submitted
 from fairgate.io.http_client import HttpClient, Pace
-from fairgate.io.http_messages import HttpAnswer, HttpError, Limits, Request, retry_after
+from fairgate.io.http_messages import HttpError, Limits, Request
 
 SECRET = "sesame-open"  # noqa: S105  # of nothing
 
@@ -173,30 +173,6 @@ def test_a_rate_is_lowered_once_for_each_pause_and_rises_again():
     for _ in range(1000):
         pace.answered()
     assert [pace.turn(50.0) for _ in range(2)] == pytest.approx([0.0, 0.0], abs=0.001)
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"Retry-After": "7"}, 7), ({"Retry-After": "1.5"}, 1.5), ({"Retry-After": " 2 "}, 2),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:10 GMT", "Date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 10),
-        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0), ({}, None), ({"Retry-After": "soon"}, None),
-        ({"Retry-After": "-1"}, None), ({"Retry-After": "inf"}, None),
-    ],
-)  # fmt: skip
-def test_the_time_that_a_server_asks_for_is_read_in_every_form(headers, seconds):
-    lowered = {name.lower(): value for name, value in headers.items()}
-    assert retry_after(HttpAnswer(status=429, headers=lowered, body=b"")) == seconds
-
-
-@pytest.mark.parametrize(
-    ("status", "headers"), [(404, {}), (401, {}), (429, {"Retry-After": "3600"})]
-)
-def test_what_another_attempt_does_not_change_is_asked_once(server, status, headers):
-    waits = []
-    server.answers = {"/": (status, headers, b"", at_once)}
-    assert asked(f"{server.url}/", waits=waits).status == status
-    assert (waits, len(server.seen)) == ([], 1)
 
 
 def test_nothing_is_kept_that_a_server_sets(server):

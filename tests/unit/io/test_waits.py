@@ -24,9 +24,12 @@ def says(message, **more):
 # The answer, and the least and the most seconds before the second of four attempts.
 TOLD = {
     "seconds": (answer(429, retry_after="7"), 7, 7),
+    "parts of a second": (answer(429, retry_after=" 7.5 "), 7.5, 7.5),
     "a date": (answer(429, retry_after="Fri, 27 Nov 2026 09:00:30 GMT"), 30, 30),
     "a time in its words": (answer(429, says("Please try again in 386ms.")), 4, 4),
     "no number": (answer(429, retry_after="-1"), 4, 4),
+    "no end": (answer(429, retry_after="inf"), 4, 4),
+    "a date that is over": (answer(503, retry_after="Wed, 21 Oct 2015 07:28:00 GMT"), 0, 0),
     "a second": (answer(503, retry_after="1"), 1, 1),
     "Mistral": (answer(429, {"message": "Requests rate limit exceeded"}), 4, 4),
     "a gateway": (answer(429, {"message": "Too many requests"}), 4, 4),

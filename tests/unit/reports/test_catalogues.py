@@ -6,7 +6,6 @@ import pytest
 from fakes.planted import Bench, Plant, policy_of
 
 import fairgate.cli  # noqa: F401 (which finds the formats of features)
-from fairgate.domain.errors import UsageError
 from fairgate.reports.blocks import (
     CaseItem,
     CaseList,
@@ -27,7 +26,7 @@ from fairgate.reports.blocks import (
 )
 from fairgate.reports.console import render_console
 from fairgate.reports.figures import Figure
-from fairgate.reports.formats import FORMATS, Format, chosen
+from fairgate.reports.formats import chosen
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import render_comment, render_report
 from fairgate.reports.present import SECTIONS, present
@@ -63,15 +62,6 @@ def test_every_renderer_draws_every_kind_of_block_of_a_registered_section(render
     assert [one for one in NAMES if one not in text] == []
     assert "<img" not in text or render is render_console
     assert "toy" not in {section.id for section in view().sections}
-
-
-def test_a_registered_format_can_be_chosen_and_renders():
-    toy_format = Format(id="toy", file="toy.txt", render=lambda view: f"{view.word}!")
-    with FORMATS.added(toy_format):
-        (found,) = [one for one in chosen("toy") if not one.is_needed]
-        assert found.render(view()) == "FAIL!"
-    with pytest.raises(UsageError, match="no format is called 'toy'"):
-        chosen("toy")
 
 
 def test_formats_that_later_commands_read_are_always_written():

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import traceback
-from types import SimpleNamespace
 
 import pytest
 from fakes.raw_server import raw_server
@@ -78,30 +77,6 @@ def test_a_key_that_comes_back_is_in_no_text(raw, monkeypatch, echo):
     told = "".join(traceback.format_exception(caught.value))
     for start in (SECRET, SECRET[:8], json.dumps(SECRET)[1:-1], repr(SECRET)[1:-1]):
         assert start not in told
-
-
-def test_what_stays_on_this_machine_meets_no_proxy(raw, monkeypatch):
-    proxy, server = raw(b"HTTP/1.1 502 no\r\n\r\n"), raw(b"HTTP/1.1 401 no\r\n\r\n")
-    monkeypatch.setenv("KEY", "sesame")
-    for name in ("http_proxy", "all_proxy", "HTTP_PROXY", "ALL_PROXY"):
-        monkeypatch.setenv(name, proxy.url)
-    monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(ModelError, match="401"):
-        asking(server).embed(["a"])
-    assert proxy.seen == []
-    assert len(server.seen) == 1
-
-
-def test_a_proxy_sees_nothing_of_what_goes_through_it_encrypted(raw, monkeypatch):
-    proxy = raw(b"HTTP/1.1 403 no\r\n\r\n")
-    monkeypatch.setenv("KEY", "sesame")
-    monkeypatch.setenv("https_proxy", proxy.url)
-    monkeypatch.delenv("no_proxy", raising=False)
-    with pytest.raises(ModelError, match="cannot be reached"):
-        asking(SimpleNamespace(url="https://models.invalid/v1")).embed(["a"])
-    assert proxy.seen
-    assert all(seen.startswith("CONNECT models.invalid:443 ") for seen in proxy.seen)
-    assert not any("sesame" in seen for seen in proxy.seen)
 
 
 def test_a_key_that_is_none_is_not_shown(raw, monkeypatch):

@@ -6,7 +6,6 @@ import pytest
 from fakes.policies import parse_policy, schema
 from fakes.toy_system import ToyPolicy, toy_kind
 
-from fairgate.cli import main
 from fairgate.domain.errors import PolicyError
 from fairgate.domain.executions import Chat, Decoding
 from fairgate.domain.schema import NamesOutside, SystemModel
@@ -24,33 +23,6 @@ suites:
 gates:
   - {parity: answers, max: 0.1}
 """
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(12)]
-    (tmp_path / "sources.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return tmp_path
-
-
-def gate(folder, text):
-    (folder / "p.yaml").write_text(text)
-    return main(["run", "p.yaml", "--out", "out", "--quiet"])
-
-
-def test_a_toy_system_is_gated_from_a_policy_alone(folder, capsys):
-    toy = toy_kind()
-    with registered(toy):
-        assert gate(folder, POLICY) == 0
-        assert toy.asked == 12 * (1 + 3 + 20)
-        biased = POLICY.replace("positive}", "positive, biased: A woman}")
-        assert gate(folder, biased) == 1
-    record = json.loads((folder / "out" / "run.json").read_text())
-    assert record["provenance"]["under_test"] == {"toy": "positive"}
-    capsys.readouterr()
-    assert gate(folder, POLICY) == 2
-    assert "p.yaml:3:1: system: does not say what is under test" in capsys.readouterr().err
 
 
 def test_what_a_toy_says_is_checked_located_and_in_the_schema(folder):
