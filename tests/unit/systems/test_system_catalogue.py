@@ -25,7 +25,7 @@ gates:
 """
 
 
-def test_what_a_toy_says_is_checked_located_and_in_the_schema(folder):
+def test_what_a_toy_says_is_checked_located_and_in_the_schema():
     with registered(toy_kind()):
         assert isinstance(parse_policy(POLICY, "p").policy.system, ToyPolicy)
         said = r"p:3:16: unknown key `anser` in `system.toy`.*did you mean `answer`\?"
