@@ -1,8 +1,8 @@
 """Comments on pull requests: the gate's own, and what a fork's run has reported of itself.
 
 This is the trusted half: the pull request, the commit and the run come from GitHub alone. Of the
-gate's own run the artifact supplies a text that can do nothing on the page; of a fork's, numbers
-and names, which are checked and escaped. Nothing in here can change a verdict.
+gate's own run the artifact supplies a text that can do nothing on the page; of a fork's, no more
+than the outcome. Nothing in here can change a verdict.
 """
 
 from __future__ import annotations
@@ -32,13 +32,9 @@ from fairgate.github.report import no_verdict_comment
 from fairgate.io.durable import add_part, is_part
 from fairgate.io.git import writable
 from fairgate.io.regular import opened
-from fairgate.metrics.catalogue import BY_ID
-from fairgate.metrics.parity import RULES
 from fairgate.reports import figures
-from fairgate.reports.blocks import Kind, Row, Span, Table, Text, Tone, Words, code, columns, figure
-from fairgate.reports.escaping import disarmed_markdown, markdown, short_name, short_sentence
-from fairgate.reports.figures import REPORTED, WAIVED, WORDS
-from fairgate.reports.markdown import length, render_blocks
+from fairgate.reports.escaping import disarmed_markdown, short_sentence
+from fairgate.reports.markdown import length
 
 _GONE = frozenset({404, 410})
 _SERVER_ERROR = 500
@@ -53,20 +49,18 @@ _SAME_PULL_REQUEST = ("workflow_id",), ("head_branch",), ("head_repository", "id
 _MEMBER = "run.json"
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments above 65,536 characters; the rest is for the marker."""
-_ROWS = 40
 _MOST_BYTES = 1 << 20
 _TITLES = {
     Outcome.PASS: "the gate passed",
     Outcome.FAIL: "the gate failed",
     Outcome.INCONCLUSIVE: "no verdict",
 }
-_ORDER = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
-_DISCLAIMER = (
-    "Nobody has verified these numbers: they are what a run of a fork's files says about itself."
-)
-Foreign = Annotated[str, Field(max_length=4000)]
-_Check = Literal["bound", "parity", "regression", "budget", "unreadable"]
-Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
+_EXIT_CODES = {
+    Outcome.PASS: (ExitCode.PASS,),
+    Outcome.FAIL: (ExitCode.GATE_FAILED,),
+    Outcome.INCONCLUSIVE: (ExitCode.BASELINE, ExitCode.NO_VERDICT),
+}
+_DISCLAIMER = "Nobody has verified this: it is what a run of a fork's files says about itself."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,47 +307,24 @@ def run_url(event: Event, roots: Roots, run: int | None = None) -> str:
     return f"{roots.server}/{event.repository}/actions/runs/{run or event.run_id}"
 
 
-class _Checked(BaseModel):
+class _Rule(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-
-class _Change(_Checked):
-    base: Number | None = None
+    waived: dict[str, object] | None = None
 
 
-class _Rule(_Checked):
-    metric: Annotated[str, Field(max_length=100)]
-    suite: Foreign
-    where: Annotated[dict[Foreign, Foreign], Field(max_length=16)] = {}
-    outcome: Outcome
-    failed: Annotated[list[_Check], Field(max_length=8)] = []
-    value: Number | None = None
-    interval: tuple[Number | None, Number | None] | None = None
-    change: _Change | None = None
-    advisory: bool = False
-    reported: bool = False
-    waived: dict[Foreign, Foreign | Number] | None = None
+class ForeignRecord(BaseModel):
+    """What is read of the record of a fork's run.
 
-
-class _Evidence(_Checked):
-    planned: Annotated[int, Field(ge=0, le=10**9)]
-    decided: Annotated[int, Field(ge=0, le=10**9)]
-    problems: Annotated[list[Foreign], Field(max_length=1000)] = []
-
-
-class ForeignRecord(_Checked):
-    """What is believed of a record's form; nothing of its content is.
-
-    The record is hostile: its form is checked, everything that is not needed is ignored, none of
-    its sentences is repeated, names stand as code, and the outcome is the one that its rules amount
-    to. The reader sees first that the numbers are not verified.
+    The record is hostile: its form is checked, and only its outcome and how many failures are
+    waived are repeated, so that no text of a stranger's reaches the comment.
     """
 
-    policy: Annotated[str, Field(min_length=1, max_length=200)]
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
     outcome: Outcome
     exit_code: ExitCode
     rules: Annotated[list[_Rule], Field(max_length=5000)]
-    evidence: _Evidence
 
 
 def read_foreign_record(raw: bytes) -> ForeignRecord:
@@ -367,88 +338,21 @@ def read_foreign_record(raw: bytes) -> ForeignRecord:
             f"run.json is not a run record ({short_sentence(field)[:99]}: {first['type']}); it may "
             "come from another version of FairGate: use the same one in both workflows"
         ) from error
-    names = [rule.metric for rule in record.rules]
-    unknown = next((name for name in names if name not in BY_ID and name not in RULES), None)
-    if unknown is not None:
-        raise DataError(
-            "run.json names a rule that this FairGate does not have: "
-            f"{markdown(short_name(unknown))}"
-        )
-    if (record.outcome, record.exit_code) not in _possible(record):
+    if record.exit_code not in _EXIT_CODES.get(record.outcome, ()):
         raise DataError(
             f"run.json contradicts itself: outcome {record.outcome.value} and exit code "
-            f"{int(record.exit_code)} do not follow from its rules; run the gate again"
+            f"{int(record.exit_code)} do not go together; run the gate again"
         )
     return record
 
 
-def _possible(record: ForeignRecord) -> set[tuple[Outcome, ExitCode]]:
-    """Return the verdicts that these rules allow; a failed binding rule never passes."""
-    binding = [rule for rule in record.rules if not rule.advisory]
-    evidence = record.evidence
-    possible = {(Outcome.INCONCLUSIVE, code) for code in (ExitCode.BASELINE, ExitCode.NO_VERDICT)}
-    if any(rule.outcome is Outcome.FAIL and rule.waived is None for rule in binding):
-        # An estimate that chance can have put beyond its bound gives way to a lack of evidence.
-        return {(Outcome.FAIL, ExitCode.GATE_FAILED), *(possible if evidence.problems else ())}
-    is_thin = evidence.problems or not 0 < evidence.decided <= evidence.planned
-    # A rule was judged, or had the value that it only prints.
-    if is_thin or not any(
-        rule.outcome is not Outcome.NOT_EVALUATED or (rule.reported and rule.value is not None)
-        for rule in record.rules
-    ):
-        return possible
-    if any(rule.outcome is Outcome.INCONCLUSIVE for rule in binding):
-        return {*possible, (Outcome.FAIL, ExitCode.GATE_FAILED)}
-    return {*possible, (Outcome.PASS, ExitCode.PASS)}
-
-
 def render_foreign_record(record: ForeignRecord, *, head: str, report_url: str) -> str:
-    """Return the comment: whose word it is, then the verdict and the rules."""
-    decided, planned = record.evidence.decided, record.evidence.planned
-    policy = render_blocks([Text(lines=[code(record.policy)])])
-    ranked = sorted(record.rules, key=lambda rule: (rule.advisory, _ORDER.index(rule.outcome)))
-    table = Table(
-        label="Table of rules",
-        columns=columns("outcome", "rule", numbers=["now", "base", "likely range (95 %)"]),
-        rows=[_row(rule) for rule in ranked[:_ROWS]],
-        left_out=max(0, len(ranked) - _ROWS),
-    )
-    commit = f"{decided} of {planned} cases decided at commit `{head[:12]}` · [run]({report_url})"
+    """Return the comment: whose word it is, the verdict, and where its report stands."""
     title = _TITLES[record.outcome]
-    if record.outcome is Outcome.PASS and all(r.advisory or r.reported for r in record.rules):
-        title = "nothing can fail this gate, so it passed"
     if waived := sum(rule.waived is not None for rule in record.rules):
         title += f" with {figures.count(waived, 'waived failure')}"
-    heading = f"### A fork reports: {title} in {policy}"
-    return f"{heading}\n{_DISCLAIMER}\n\n{commit}\n\n{render_blocks([table])}\n"
-
-
-def _row(rule: _Rule) -> Row:
-    where = ", ".join(rule.where.values())
-    slice_: Words = [" ", code(where)] if where else []
-    low, high = rule.interval or (None, None)
-    bounds = None if low is None or high is None else (low, high)
-    checks = ", ".join(dict.fromkeys(rule.failed))
-    word = REPORTED if rule.reported else WORDS[rule.outcome]
-    tone = Tone.NORMAL if rule.outcome is Outcome.PASS else Tone.STRONG
-    word += WAIVED * (rule.waived is not None)
-    outcome = Span(f" {word}{f': {checks}' if checks else ''}", tone=tone)
-    advisory = " (advisory)" if rule.advisory else ""
-    return Row(
-        cells=[
-            [Span(rule.outcome.value, Kind.MARK), outcome, advisory],
-            [
-                f"{figures.title(rule.metric)} ",
-                code(rule.metric),
-                *slice_,
-                " in ",
-                code(rule.suite),
-            ],
-            figure(figures.value(rule.value, rule.metric)),
-            figure(figures.value(rule.change.base if rule.change else None, rule.metric)),
-            figure(figures.interval(bounds, rule.metric)),
-        ]
-    )
+    where = f"Commit `{head[:12]}` · [its run]({report_url}), whose summary has the report"
+    return f"### A fork reports: {title}\n{_DISCLAIMER}\n\n{where}\n"
 
 
 def comment_foreign_report(

@@ -15,11 +15,9 @@ from action.fake_github import READ_ONLY, TOKEN, FakeGitHub, known_run, zipped
 from action.repositories import regressed
 from action.step_runner import in_process
 from fakes.serving import served
-from markdown_it import MarkdownIt
 
 FORK = "stranger/shop"
 RUN = 500
-MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 EVIL = "::error::x\n##[error]y @octo/admins <img src=x> <!-- fairgate:report:v1 --> ![a](//evil)"
 
 
@@ -49,6 +47,10 @@ def fork(hub, forks_run):
     return SimpleNamespace(head=head, record=record)
 
 
+def passed(fork):
+    return json.dumps({**json.loads(fork.record), "outcome": "pass", "exit_code": 0})
+
+
 def finished(fork, **more):
     return payloads.on_workflow_run(fork.head, repo=FORK, run=RUN, **more)
 
@@ -57,8 +59,8 @@ def test_the_forks_own_artifact_becomes_one_comment(steps, fork):
     done = steps.told(finished(fork))
     (posted,) = steps.job.hub.ours(7)
     for said in (
-        "the gate failed in `small`", "| ❌ **FAIL: regression** |", "`parity/answers/baseline`",
-        f"`{fork.head[:12]}`", f"/actions/runs/{RUN})", "Nobody has verified these numbers",
+        "### A fork reports: the gate failed", f"`{fork.head[:12]}`", f"/actions/runs/{RUN})",
+        "Nobody has verified this",
     ):  # fmt: skip
         assert said in posted["body"]
     assert done.outputs == {"comment-url": posted["html_url"]}
@@ -107,25 +109,20 @@ def test_a_missing_artifact_says_what_to_upload(steps, fork):
     assert steps.job.hub.of(7) == []
 
 
-def test_a_hostile_artifact_is_dead_text(steps, fork):
+def test_no_text_of_a_hostile_artifact_reaches_the_comment(steps, fork):
+    steps.told(finished(fork))
+    (harmless,) = steps.job.hub.ours(7)
     hostile = json.loads(fork.record)
     hostile["policy"] = EVIL
     hostile["evidence"]["problems"] = [EVIL]
     for rule in hostile["rules"]:
-        rule["suite"], rule["where"], rule["reasons"] = EVIL, {"term": EVIL}, [EVIL]
+        rule |= {"metric": EVIL, "suite": EVIL, "where": {"term": EVIL}, "reasons": [EVIL]}
     steps.job.hub.upload(RUN, fork.head, json.dumps(hostile))
     done = steps.told(finished(fork))
     (posted,) = steps.job.hub.ours(7)
-    first, rest = posted["body"].split("\n", 1)
-    assert re.fullmatch(r"<!-- [^<>]* -->", first)
-    assert "<!--" not in rest
-    assert len(posted["body"]) < 65_536
-    assert not re.search(r"^::|^##\[", done.log + posted["body"], re.MULTILINE)
-    tokens = [c for t in MARKDOWN.parse(rest) for c in t.children or ()]
-    assert not [c.content for c in tokens if c.type == "html_inline"]
-    links = [c.attrGet("href") for c in tokens if c.type in ("link_open", "image")]
-    assert links == [f"{steps.job.hub.url}/octo/shop/actions/runs/{RUN}"]
-    assert "@octo" not in "".join(c.content for c in tokens if c.type == "text")
+    assert posted["body"] == harmless["body"]
+    assert 'key="fork/fairgate-report"' in posted["body"]
+    assert not re.search(r"^::|^##\[", done.log, re.MULTILINE)
 
 
 def test_an_artifact_of_another_commit_is_refused(steps, fork):
@@ -137,12 +134,10 @@ def test_an_artifact_of_another_commit_is_refused(steps, fork):
 
 
 def test_of_a_repeated_run_the_newest_artifact_counts(steps, fork):
-    steps.job.hub.upload(
-        RUN, fork.head, fork.record.replace('"policy": "small"', '"policy": "second"')
-    )
+    steps.job.hub.upload(RUN, fork.head, passed(fork))
     assert steps.told(finished(fork, attempt=2)).code == 0
     (posted,) = steps.job.hub.ours(7)
-    assert "in `second`" in posted["body"]
+    assert "the gate passed" in posted["body"]
 
 
 def test_an_earlier_attempt_that_comes_late_changes_nothing(steps, fork):
@@ -151,18 +146,9 @@ def test_an_earlier_attempt_that_comes_late_changes_nothing(steps, fork):
     hub.runs[RUN] = known_run(head_sha=fork.head, head_repository=fork_of, pull_requests=[])
     assert steps.told(finished(fork, attempt=2)).code == 0
     before = hub.ours(7)[0]["body"]
-    changed = fork.record.replace('"outcome": "fail"', '"outcome": "pass"')
-    changed = changed.replace('"exit_code": 1', '"exit_code": 0')
-    hub.upload(RUN, fork.head, changed)
+    hub.upload(RUN, fork.head, passed(fork))
     steps.told(finished(fork, attempt=1))
     assert [comment["body"] for comment in hub.ours(7)] == [before]
-
-
-PRAISE = "Reviewed by the maintainers and approved for merge."
-
-
-def told(job, fork, **changes):
-    return commented(job, fork, zipped(json.dumps({**json.loads(fork.record), **changes})))
 
 
 def commented(job, fork, raw):
@@ -170,59 +156,20 @@ def commented(job, fork, raw):
     return job.command("comment", "workflow_run", finished(fork))
 
 
-def rules_of(fork, **changes):
-    return [{**rule, "outcome": "pass", **changes} for rule in json.loads(fork.record)["rules"]]
-
-
-def evidence_of(fork, **changes):
-    return {**json.loads(fork.record)["evidence"], **changes}
-
-
-def test_a_forks_praise_of_itself_is_not_repeated(job, fork):
-    thin = evidence_of(fork, problems=[PRAISE])
-    rules = rules_of(fork, outcome="inconclusive", reasons=[PRAISE], suite=PRAISE)
-    assert told(job, fork, outcome="inconclusive", exit_code=5, rules=rules, evidence=thin) == 0
-    (posted,) = job.hub.ours(7)
-    assert "### A fork reports: no verdict" in posted["body"]
-    assert PRAISE not in posted["body"].replace(f"`{PRAISE}`", "")  # a suite's name, as code
-    assert "✅" not in posted["body"]
-
-
 @pytest.mark.parametrize(
-    ("said", "rule", "evidence", "is_possible"),
+    ("outcome", "code", "is_possible"),
     [
-        (("pass", 0), {"outcome": "fail"}, {}, False),
-        (("inconclusive", 5), {"outcome": "fail"}, {}, False),
-        (("pass", 0), {"outcome": "inconclusive"}, {}, False),
-        (("pass", 0), {"outcome": "not-evaluated"}, {}, False), (("pass", 0), None, {}, False),
-        (("fail", 1), None, {}, False), (("fail", 1), {}, {}, False), (("pass", 1), {}, {}, False),
-        (("fail", 0), {"outcome": "fail"}, {}, False), (("inconclusive", 0), {}, {}, False),
-        (("not-evaluated", 5), {}, {}, False), (("pass", 0), {}, {"problems": ["x"]}, False),
-        (("pass", 0), {}, {"decided": 0}, False), (("pass", 0), {}, {"planned": 1}, False),
-        (("pass", 0), {}, {}, True),
-        (("pass", 0), {"outcome": "fail", "advisory": True}, {}, True),
-        (("fail", 1), {"outcome": "inconclusive"}, {}, True), (("inconclusive", 3), {}, {}, True),
-        (("inconclusive", 5), {"outcome": "not-evaluated"}, {"problems": ["x"]}, True),
+        ("pass", 0, True), ("fail", 1, True), ("inconclusive", 3, True), ("inconclusive", 5, True),
+        ("pass", 1, False), ("fail", 0, False), ("inconclusive", 0, False),
+        ("not-evaluated", 5, False), ("pass", 5, False),
     ],
 )  # fmt: skip
-def test_a_record_says_what_a_gate_can_say_or_is_no_comment(
-    job, fork, said, rule, evidence, is_possible
-):
-    rules = [] if rule is None else rules_of(fork, **rule)
-    given = evidence_of(fork, **evidence)
-    outcome, code = said
-    done = told(job, fork, outcome=outcome, exit_code=code, rules=rules, evidence=given)
+def test_a_record_says_what_a_gate_can_say_or_is_no_comment(job, fork, outcome, code, is_possible):
+    said = {**json.loads(fork.record), "outcome": outcome, "exit_code": code}
+    done = commented(job, fork, zipped(json.dumps(said)))
     assert done == (0 if is_possible else 4)
     assert is_possible or "contradicts itself" in job.err
     assert len(job.hub.of(7)) == is_possible
-
-
-def test_a_fork_leaves_one_comment_whatever_it_calls_itself(job, fork):
-    for number in range(3):
-        assert told(job, fork, policy=f"policy-{number}") == 0
-    (posted,) = job.hub.ours(7)
-    assert 'key="fork/fairgate-report"' in posted["body"]
-    assert "in `policy-2`" in posted["body"]
 
 
 @pytest.mark.parametrize(
@@ -247,17 +194,6 @@ def test_an_artifact_that_is_none_is_an_error_and_no_comment(job, fork, raw):
     assert commented(job, fork, raw) == 4
     assert job.hub.of(7) == []
     assert "Traceback" not in job.err
-
-
-@pytest.mark.parametrize("name", [
-    "asr/invented", "parity/invented", "parity/", "parity/answers/", "parity/answers/control",
-    "parity/answers/tomorrow", "parity/answers/baseline/x", "x/parity/answers", "answers",
-])  # fmt: skip
-def test_a_rule_that_this_version_does_not_know_is_refused(job, fork, name):
-    future = fork.record.replace('"parity/answers/baseline"', json.dumps(name))
-    assert future != fork.record
-    assert commented(job, fork, zipped(future)) == 4
-    assert "names a rule that this FairGate does not have" in job.err
 
 
 def test_only_after_a_run_of_a_pull_request(job, fork):

@@ -78,6 +78,5 @@ def test_a_forks_record_with_a_waived_failure_is_no_plain_pass(job, history):
     text = render_foreign_record(
         read_foreign_record(json.dumps(record).encode()), head="a" * 40, report_url="u"
     )
-    assert "the gate passed with 1 waived failure in" in text
-    assert "FAIL, waived: regression" in text
+    assert "the gate passed with 1 waived failure\n" in text
     assert "octo" not in text

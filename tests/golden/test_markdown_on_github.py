@@ -9,7 +9,7 @@ import pytest
 from github_markdown import Page, check_dead
 from hostile_texts import HOSTILE
 from node.programs import github_html
-from test_hostile_texts import RUN, _bias_view, _foreign, _notes, _view
+from test_hostile_texts import RUN, _bias_view, _notes, _view
 
 from fairgate.github.report import job_summary, no_verdict_comment, pull_request_comment
 from fairgate.reports import escaping
@@ -32,7 +32,6 @@ RENDERERS = {
     ),
     "summary": (lambda text: job_summary(_view("word"), _notes(text), limit=1_000_000), []),
     "stopped": (lambda text: no_verdict_comment(text, 4), []),
-    "fork": (_foreign, [RUN]),
 }  # fmt: skip
 """Every function that makes Markdown for GitHub, and where its own links lead."""
 
