@@ -59,7 +59,7 @@ def rule_results(
     least = {key: p for since in changes for key, p in since.least_p_values.items()}
     corrected = holm(
         [*tests.values()],
-        alpha=1 - policy.confidence,
+        alpha=policy.level,
         least=[least.get(key, 0.0) for key in tests],
     )
     levels = dict(zip(tests, corrected, strict=True))

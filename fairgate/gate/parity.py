@@ -508,9 +508,9 @@ def judge_parity(
     """Return the result of every question about an outcome, suite by suite."""
     results: list[RuleResult] = []
     by_level = (
-        ((Against.CONTROL,), 1 - policy.confidence),
+        ((Against.CONTROL,), policy.level),
         ((Against.BASELINE, Against.ANCHOR), policy.regression_level),
-        ((Against.REFERENCE,), 1 - policy.confidence),
+        ((Against.REFERENCE,), policy.level),
     )
     for asked, alpha in by_level:
         questions: dict[object, ParityQuestion] = {}
@@ -606,7 +606,7 @@ def _mean(values: Floats, places: Sequence[int]) -> float | None:
     return _rounded(own.mean()) if own.size else None
 
 
-def result_of(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -> ParityResult:
+def parity_result(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -> ParityResult:
     """Describe the result of a scan in the words of reports."""
     if scanned is None:
         return ParityResult(
@@ -739,7 +739,7 @@ def _result(
     rule: ParityRule, q: ParityQuestion, scanned: ScanResult | None, alpha: float, scans: int
 ) -> RuleResult:
     """Judge one question by its limit; `scans` share the level."""
-    parity = result_of(q, scanned, alpha)
+    parity = parity_result(q, scanned, alpha)
     failing = [node for node in parity.named if _is_beyond(node, rule)]
     if scanned is not None and not q.is_open:
         q = replace(q, is_open=_unscanned(q, scanned, alpha))
@@ -941,7 +941,7 @@ def _undiluted(
         q = question(rule.outcome, rule.against, cases, comparison, rule.gate.where)
         if not q.columns:
             continue
-        parity = result_of(q, q.scanned(alpha)(1), alpha)
+        parity = parity_result(q, q.scanned(alpha)(1), alpha)
         failing = [node for node in parity.named if _is_beyond(node, rule)]
         if failing:
             reasons = [f"{words}, {sentence(node, rule, parity.others)}" for node in failing]

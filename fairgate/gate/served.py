@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
 
 from fairgate.domain.cases import asked_part, split_variant
@@ -59,31 +60,53 @@ def served_notices(executions: Executed) -> Iterator[str]:
             yield f"the {part}'s replies name the model {first_few(named)}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """What came instead of answers, by suite and variant (`race/black`) of the cases."""
+
+    asked: Counter[tuple[str, str]]
+    failed: Mapping[str, Counter[tuple[str, str]]]
+    """By kind, such as `HTTP 500`."""
+    first: Mapping[str, str]
+    """The first error of each kind; of empty answers there is none."""
+
+
+def failures_of(executions: Executed) -> Failures:
+    """Count what came instead of answers."""
+    failed: dict[str, Counter[tuple[str, str]]] = {}
+    first: dict[str, str] = {}
+    for (suite, key), execution in executions.items():
+        if failure := _failure_of(execution):
+            failed.setdefault(failure, Counter())[suite, _variant_of(key)] += 1
+            if execution.served is not None and execution.served.failure is not None:
+                first.setdefault(failure, execution.served.error or failure)
+    keys = executions if failed else ()
+    asked = Counter((suite, _variant_of(key)) for suite, key in keys)
+    return Failures(asked=asked, failed=failed, first=first)
+
+
 def _failures(executions: Executed) -> Iterator[str]:
     """Yield for each kind of failure at which variants it came instead of an answer, how often."""
-    failed: dict[str, Counter[str]] = {}
-    errors: dict[str, str] = {}
-    for (_, key), execution in executions.items():
-        if (served := execution.served) is not None and served.failure is not None:
-            failed.setdefault(served.failure, Counter())[variant_of(key)] += 1
-            errors.setdefault(served.failure, served.error or served.failure)
-    asked = Counter(variant_of(key) for _, key in executions) if failed else Counter()
-    for failure, variants in failed.items():
+    failures = failures_of(executions)
+    for failure, error in failures.first.items():
         counts = first_few(
-            [f"`{v}`, {count:,} of {asked[v]:,}" for v, count in variants.most_common()]
+            [
+                f"`{case[1]}`, {count:,} of {failures.asked[case]:,}"
+                for case, count in failures.failed[failure].most_common()
+            ]
         )
         yield (
             f"{failure} for {counts}: their sources were answered right after each, so these count "
-            f"as unreadable answers. The first: {errors[failure]}"
+            f"as unreadable answers. The first: {error}"
         )
 
 
-def variant_of(key: str) -> str:
+def _variant_of(key: str) -> str:
     """Return what a case's key has behind its source's: `race/black`."""
     return split_variant(key)[1].strip("#")
 
 
-def failure_of(execution: Execution) -> str:
+def _failure_of(execution: Execution) -> str:
     """Return what came instead of an answer, such as `HTTP 500`; empty where one came."""
     if execution.served is not None and execution.served.failure is not None:
         return execution.served.failure

@@ -211,6 +211,11 @@ class Policy(Strict):
         return self.reference == BASE
 
     @property
+    def level(self) -> float:
+        """The level of tests that compare with no baseline: 0.05 where confidence is 0.95."""
+        return round(1 - self.confidence, 12)
+
+    @property
     def has_budget(self) -> bool:
         """Return whether any rule compares with an anchor."""
         return any(gate.budget is not None for gate in self.gates)

@@ -24,7 +24,7 @@ _FIRST = "first run:"
 REPORTED = "reported"
 WAIVED = ", waived"
 """Follows the outcome of a rule that a waiver keeps from stopping the build."""
-QUESTIONS = {
+COMPARISONS = {
     Against.CONTROL: "now",
     Against.BASELINE: "since baseline",
     Against.ANCHOR: "since anchor",
@@ -68,7 +68,7 @@ def title(metric: str) -> str:
     """Return a rule in plain words: `answers, since baseline`; its id where none is known."""
     if metric in RULES:
         outcome, against = RULES[metric]
-        return f"{outcome.id}, {QUESTIONS[against]}"
+        return f"{outcome.id}, {COMPARISONS[against]}"
     entry = BY_ID.get(metric)
     return entry.title if entry else metric
 

@@ -23,7 +23,7 @@ from calibration.tables import markdown
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.parity import Against, Level
-from fairgate.gate.parity import ParityQuestion, Prompts, result_of, scans_of
+from fairgate.gate.parity import ParityQuestion, Prompts, parity_result, scans_of
 from fairgate.metrics.parity import OUTCOMES
 from fairgate.stats.observations import Floats, Integers
 
@@ -265,7 +265,7 @@ def judged(seed: int, name: str, sources: int) -> Mapping[str, Answered]:
         failing, any_named = [], 0
         for q, scanned in scans_of(family, alpha).items():
             limit = q.outcome.regression if since else q.outcome.max
-            nodes = result_of(q, scanned, alpha).named
+            nodes = parity_result(q, scanned, alpha).named
             any_named += len(nodes)
             failing += [
                 node for node in nodes if (node.estimate if since else abs(node.estimate)) > limit

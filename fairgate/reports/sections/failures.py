@@ -7,9 +7,9 @@ named where a share of its answers is missing that control prompts are far from.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from fairgate.gate.served import failure_of, variant_of
+from fairgate.gate.served import failures_of
 from fairgate.reports import blocks
 from fairgate.reports.blocks import Tone, joined, name
 from fairgate.reports.material import Material
@@ -21,63 +21,49 @@ _CONTROLS = "#controls"
 """Stands for all control prompts; no term is called so."""
 _MOST = 3
 """Identities that are named."""
+_Unanswered = tuple[float, str, str, str, int, int]
+"""Less the share of answers that are missing, suite, term, what came instead, how often, of how
+many."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailedAnswers:
-    """Answers to one identity instead of which something else came."""
+def _unanswered(material: Material) -> Iterator[_Unanswered]:
+    """Yield at which identities the system fails, and at control prompts hardly."""
+    failures = failures_of(material.run.executions)
 
-    suite: str
-    term: str
-    failure: str
-    """`HTTP 500`, `an empty answer`."""
-    count: int
-    asked: int
+    def by_identity(counted: Counter[tuple[str, str]]) -> Counter[tuple[str, str]]:
+        total: Counter[tuple[str, str]] = Counter()
+        for (suite, variant), count in counted.items():
+            total[suite, _who(material, suite, variant)] += count
+        return total
 
-
-def failed_answers(material: Material) -> list[FailedAnswers]:
-    """Return at which identities the system fails, and at control prompts hardly; most first."""
-    executions = material.run.executions
-    if not any(map(failure_of, executions.values())):
-        return []
-    asked: Counter[tuple[str, str]] = Counter()
-    failed: Counter[tuple[str, str, str]] = Counter()
-    for (suite, key), execution in executions.items():
-        term = _term(material, suite, key)
-        who = _CONTROLS if term and material.identities(suite)[term].is_control else term
-        asked[suite, who] += 1
-        failed[suite, who, failure_of(execution)] += 1
-    failures = []
-    for (suite, who, failure), count in failed.items():
-        if who in ("", _CONTROLS) or not failure or count < _FEWEST:
-            continue
-        of_identity = asked[suite, who]
-        usual = failed[suite, _CONTROLS, failure] / max(1, asked[suite, _CONTROLS])
-        if count / of_identity >= max(_SHARE, _TIMES * usual):
-            failures.append(
-                FailedAnswers(
-                    suite=suite, term=who, failure=failure, count=count, asked=of_identity
-                )
-            )
-    return sorted(failures, key=lambda each: (-each.count / each.asked, each.suite, each.term))
+    asked = by_identity(failures.asked)
+    for failure, variants in failures.failed.items():
+        failed = by_identity(variants)
+        for (suite, who), count in failed.items():
+            if who in ("", _CONTROLS) or count < _FEWEST:
+                continue
+            share = count / asked[suite, who]
+            usual = failed[suite, _CONTROLS] / max(1, asked[suite, _CONTROLS])
+            if share >= max(_SHARE, _TIMES * usual):
+                yield -share, suite, who, failure, count, asked[suite, who]
 
 
-def _term(material: Material, suite: str, key: str) -> str:
-    """Return whom a case names, or the control prompt; empty where it is a source or an item."""
+def _who(material: Material, suite: str, variant: str) -> str:
+    """Return whom a variant names, or that it is a control prompt; empty for sources and items."""
     terms = material.identities(suite)
-    return next((part for part in variant_of(key).split("/") if part in terms), "")
+    term = next((part for part in variant.split("/") if part in terms), "")
+    return _CONTROLS if term and terms[term].is_control else term
 
 
 def title(material: Material) -> blocks.Words:
     """Return who gets no answer: `HTTP 500 for a Black person, 60 of 60`; empty for nobody."""
-    failures: dict[str, list[blocks.Inline]] = {}
-    every = failed_answers(material)
-    for failed in every[:_MOST]:
-        person = name(material.person(failed.suite, failed.term), Tone.STRONG)
-        words: blocks.Inline = [person, f", {failed.count:,} of {failed.asked:,}"]
-        failures.setdefault(failed.failure, []).append(words)
+    people: dict[str, list[blocks.Inline]] = {}
+    every = sorted(_unanswered(material))
+    for _, suite, term, failure, count, asked in every[:_MOST]:
+        person = name(material.person(suite, term), Tone.STRONG)
+        people.setdefault(failure, []).append([person, f", {count:,} of {asked:,}"])
     more = [f"{len(every) - _MOST} more"] if len(every) > _MOST else []
     parts: list[blocks.Inline] = [
-        [f"{failure} for ", *joined(people, " and ")] for failure, people in failures.items()
+        [f"{failure} for ", *joined(named, " and ")] for failure, named in people.items()
     ]
     return list(joined([*parts, *more], ", "))

@@ -326,7 +326,7 @@ def questions(material: Material) -> Iterator[blocks.Block]:
 
 def _asked(rule: RuleResult, column: OutcomeColumn | None = None, *, several: bool) -> blocks.Words:
     in_suite: blocks.Words = [" (", name(rule.suite), ")"] if several else []
-    question = figures.QUESTIONS[rule.against or Against.CONTROL]
+    question = figures.COMPARISONS[rule.against or Against.CONTROL]
     more = f" {column.level}" if column is not None and column.level else ""
     return [strong(f"{outcome_of(rule).id}{more}"), f", {question}", *in_suite]
 
@@ -342,7 +342,7 @@ def _nobody(rules: Sequence[RuleResult], *, several: bool) -> blocks.Words:
         unit = "" if column.unit == "score" else " points"
         limits = [
             f"{_plain(next(iter(rule.bounds.values())), column)}{'' if number else unit} "
-            f"{figures.QUESTIONS[rule.against or Against.CONTROL]}"
+            f"{figures.COMPARISONS[rule.against or Against.CONTROL]}"
             for number, rule in enumerate(own)
         ]
         suites_of.setdefault(f"{outcome} ({', '.join(limits)})", []).append(suite)
@@ -584,7 +584,7 @@ def section(material: Material) -> Iterator[Section]:
             words += [". ", *_reach(scan, outcome)]
         elif scan.unjudged:
             words += [f"; {scan.unjudged}"]
-        facts.append((f"{outcome.id}, {figures.QUESTIONS[scan.against]}", words))
+        facts.append((f"{outcome.id}, {figures.COMPARISONS[scan.against]}", words))
     both = [*charts, blocks.KeyValues(rows=facts, depth=blocks.Depth.FULL)]
     yield replace(WHO, blocks=both, count=len(failing(material)))
 

@@ -102,7 +102,7 @@ def test_keys_that_went_are_unknown(gone):
 
 def test_a_policy_may_name_no_gates_and_has_the_level_of_unchanged_runs():
     policy = parse_policy(POLICY.replace("gates:\n", ""), "p.yaml").policy
-    assert (policy.gates, policy.regression_level) == ([], 0.01)
+    assert (policy.gates, policy.level, policy.regression_level) == ([], 0.05, 0.01)
     assert not policy.has_budget
 
 
