@@ -1,11 +1,12 @@
 """What the starter policy says through the command line of systems whose behaviour is known.
 
-    PYTHONPATH=tests:tools python -m calibration.through_cli --sources 60 --seeds 40 --jobs 2
+    PYTHONPATH=tests:tools python -m calibration.through_cli --sources 25 60 100 --seeds 40 --jobs 2
 
 The worlds of `calibration.worlds`, but as a user has them: `init` with recorded answers, four
-phrases an identity, then `run`, `baseline accept` of a fair run, and `run` again. Prints for each
-world how many are red on a first run and since the baseline, how many of these name the right node
-first, and where nothing is red how many name somebody.
+phrases an identity, then `run`, `baseline accept` of a fair run, and `run` again. Prints of each
+world how many are red, now and since the baseline, in brackets how many of these name the right
+node first, and how many others name somebody within the limit: the table of
+docs/explanation/verdict.md.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from calibration.tables import markdown
 from calibration.worlds import WORLDS, System, World, answers_of
 
 from fairgate.__main__ import main as fairgate
@@ -148,26 +150,32 @@ def _outcome(parity: Sequence[Mapping], question: Against, world: World) -> Outc
     return bool(failing), is_right, bool(named)
 
 
+def cell(outcomes: Sequence[Outcome]) -> str:
+    """Return `red (right)`, and whether somebody is named where nothing is red."""
+    red = sum(is_red for is_red, _, _ in outcomes)
+    right = sum(is_right for _, is_right, _ in outcomes)
+    named = sum(is_named and not is_red for is_red, _, is_named in outcomes)
+    return f"{red}" + (f" ({right})" if right else "") + (f", {named} named" if named else "")
+
+
 def main() -> None:
-    """Print a line a world."""
+    """Print a row for each world and question."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=40)
-    parser.add_argument("--sources", type=int, default=60)
+    parser.add_argument("--sources", type=int, nargs="+", default=[25, 60, 100])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="", help="worlds whose name contains this")
     options = parser.parse_args()
+    header = [f"{q.value}, {sources} sources" for q in QUESTIONS for sources in options.sources]
+    print(markdown([f"red of {options.seeds} (right node first)", *header], []), flush=True)
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in (each for each in WORLDS if options.only in each):
-            ask = partial(judged, name=name, sources=options.sources)
-            outcomes = list(pool.map(ask, range(options.seeds), chunksize=5))
-            cells = []
-            for question in QUESTIONS:
-                each = [outcome[question.value] for outcome in outcomes]
-                red = sum(is_red for is_red, _, _ in each)
-                right = sum(is_right for _, is_right, _ in each)
-                named = sum(is_named and not is_red for is_red, _, is_named in each)
-                cells.append(f"{question.value} red {red} right {right} named {named}")
-            print(f"{name} | {' | '.join(cells)}", flush=True)
+            outcomes = [
+                list(pool.map(partial(judged, name=name, sources=n), range(options.seeds)))
+                for n in options.sources
+            ]
+            cells = [cell([o[q.value] for o in each]) for q in QUESTIONS for each in outcomes]
+            print("| " + " | ".join([name, *cells]) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@
 
 21 identities in one phrase each, 20 control prompts, two labels with an order, `{parity: all}`.
 Answers are drawn as columns, from there on the scans, their common level and the limits are the
-gate's own. Each world is judged now and since a baseline whose answers were drawn anew. Prints the
-table of docs/explanation/verdict.md: shares that are red, of several worlds in a row the mean;
-then which node is named first, and how often somebody is named where nothing is red.
+gate's own. Each world is judged now and since a baseline whose answers were drawn anew. Prints of
+each world the shares that are red, of these right (whom the clearest node names), and of the others
+where somebody is named. `calibration.through_cli` asks the same worlds as a user does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
-from calibration.tables import markdown
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.parity import Against, Level
@@ -127,24 +126,6 @@ WORLDS: Mapping[str, World] = {
     "all +10": _all(0.1),
     "one refused, 10 %": _one(refused=0.1),
     "one to the worse, 15 %": _one(worsened=0.15),
-}
-ROWS: Mapping[str, Sequence[str]] = {
-    "fair: noise 0 to 20 %; noisier or calmer than before; longer phrases change more; another "
-    "model": [name for name in WORLDS if name.startswith("fair") and "SD" not in name],
-    "fair, phrases differ by SD 3": ["fair, phrases SD 3"],
-    "fair, by SD 6": ["fair, phrases SD 6"],
-    "fair, by SD 6, heavy tails": ["fair, heavy tails SD 6"],
-    "one identity, +12 points": ["one +12"],
-    "one identity, +20": ["one +20"],
-    "the same, everybody noisier before": ["one +20, noisier before"],
-    "one identity, +30": ["one +30"],
-    "a category, +10": ["category +10"],
-    "a category, in 10 % of the sources": ["category, 10 % of the sources"],
-    "every identity, +5": ["all +5"],
-    "the same, everybody noisier before ": ["all +5, noisier before"],
-    "every identity, +10": ["all +10"],
-    "one identity refused, 10 %": ["one refused, 10 %"],
-    "one identity, 15 % to the worse": ["one to the worse, 15 %"],
 }
 
 
@@ -297,12 +278,8 @@ def row(name: str, sources: int, seeds: range, against: str) -> tuple[float, flo
     return shares([judged(seed, name, sources)[against] for seed in seeds])
 
 
-def _share(value: float) -> str:
-    return "0" if value == 0 else "1" if value == 1 else f"{value:.2f}".lstrip("0")
-
-
 def main() -> None:
-    """Print the tables."""
+    """Print a line for each world and number of sources."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--unchanged", type=int, default=200, help="seeds of unchanged changes")
@@ -310,35 +287,19 @@ def main() -> None:
     parser.add_argument("--sources", type=int, nargs="+", default=[25, 60, 100])
     parser.add_argument("--only", default="", help="worlds whose name contains this")
     options = parser.parse_args()
-    names = [name for name in WORLDS if options.only in name]
-    cells: dict[tuple[str, str], list[tuple[float, float, float]]] = {}
+    rounds = [(n, k, options.seeds) for n in WORLDS if options.only in n for k in options.sources]
+    if options.unchanged:
+        rounds += [(name, 60, options.unchanged) for name in UNCHANGED]
     with ProcessPoolExecutor(options.jobs) as pool:
-        for name in names:
-            for sources in options.sources:
-                ask = partial(judged, name=name, sources=sources)
-                found = list(pool.map(ask, range(options.seeds), chunksize=5))
-                for question in found[0]:
-                    cell = shares([each[question] for each in found])
-                    cells.setdefault((question, name), []).append(cell)
-            print(name, {q: cells[q, name] for q in found[0]}, flush=True)
-        for name in UNCHANGED if options.unchanged else ():
-            ask = partial(judged, name=name, sources=60)
-            found = list(pool.map(ask, range(options.unchanged), chunksize=5))
-            red = {q: sum(each[q].is_red for each in found) for q in found[0]}
-            print(f"{name}: of {len(found)} unchanged changes red: {red}", flush=True)
-    rows: dict[str, list[list[str]]] = {"red": [], "right node of red (named of the others)": []}
-    for title, several in ROWS.items():
-        if {*several} <= {*names}:
-            for line in rows.values():
-                line.append([title.strip()])
-            for question in (each.value for each in LEVELS):
-                of_worlds = list(zip(*(cells[question, name] for name in several), strict=True))
-                mean = [np.mean(each, axis=0).tolist() for each in of_worlds]
-                rows["red"][-1].append(", ".join(_share(red) for red, _, _ in mean))
-                more = ", ".join(f"{_share(right)} ({_share(named)})" for _, right, named in mean)
-                rows["right node of red (named of the others)"][-1].append(more)
-    for title, lines in rows.items():
-        print(f"\n{title}\n\n" + markdown(["world", "now", "since the baseline"], lines))
+        for name, sources, seeds in rounds:
+            ask = partial(judged, name=name, sources=sources)
+            answered = list(pool.map(ask, range(seeds), chunksize=5))
+            cells = {q: shares([each[q] for each in answered]) for q in answered[0]}
+            said = "; ".join(
+                f"{question} {red:.3f} red, {right:.2f} right, {named:.2f} named"
+                for question, (red, right, named) in cells.items()
+            )
+            print(f"{name}, {sources} sources, {seeds} seeds: {said}", flush=True)
 
 
 if __name__ == "__main__":
