@@ -28,7 +28,7 @@ COMMANDS = {
     "plan": ["policy.yaml"],
     "rescore": ["out", "--out", "again", "--report-only"],
     "explain": ["out", "s0"],
-    "record": ["out", "--out", "record.html"],
+    "record": ["out", "--out", "record.json"],
     "table": ["table.csv", "--limit", "0.2", "--out", "judged", "--quiet", "--report-only"],
     "comment": ["out"],
     "power": ["policy.yaml"],

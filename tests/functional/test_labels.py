@@ -154,7 +154,7 @@ def test_what_is_no_file_of_labels_is_said_and_changes_nothing(red, make):
 
 def test_a_record_says_what_people_said_of_readings(red):
     for words in ("Nobody has looked at cases", "of 1 reported differences that people looked at"):
-        assert red.run("record", "out", "--out", "record.html") == 0, red.err
-        assert words in (red.root / "record.html").read_text()
+        assert red.run("record", "out", "--out", "record.json") == 0, red.err
+        assert words in (red.root / "record.json").read_text()
         label(red, FIRST, "right")
         red.gate()

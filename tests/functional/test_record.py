@@ -9,6 +9,9 @@ import subprocess
 from html.parser import HTMLParser
 
 import pytest
+from jsonschema import Draft202012Validator
+
+from fairgate.features.record import Record
 
 GATES = "  - {parity: answers, max: 0.04}\n  - {parity: unreadable}\n"
 DAYS = ("2026-05-01", "2026-05-20", "2026-06-01")
@@ -50,10 +53,9 @@ def history(workspace):
     return workspace
 
 
-def recorded(space, *more, code=0, out="record.html", runs=("out",)):
-    """Write a record; return its page as cells and text, where there is one."""
+def recorded(space, *more, code=0, out="record.json", runs=("out",)):
     assert space.run("record", *runs, "--out", out, *more) == code, space.err
-    return None if code else Cells((space.root / out).read_text())
+    return json.loads((space.root / out).read_text()) if out.endswith("json") and not code else None
 
 
 def judged(space, answer=biased, day="2026-06-02", out="out"):
@@ -61,47 +63,45 @@ def judged(space, answer=biased, day="2026-06-02", out="out"):
     return space.run("run", "policy.yaml", "--out", out, "--today", day)
 
 
-def set_by(page):
-    """Return when the limit of each rule was set, by the rule."""
-    found = {}
-    for row in page.under("Question"):
-        rule = re.search(r"\((\S+), suite", row["Question"])[1]
-        found[rule] = row["When the limit was set"]
-    return found
+def text_of(space, name="record.html"):
+    page = (space.root / name).read_text()
+    return " ".join(
+        html.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)).split()
+    )
 
 
 def test_a_limit_has_the_commit_that_set_it(history):
     assert judged(history) == 1
-    page = recorded(history)
-    first, limit, system = (
-        commit[:12] for commit in git(history.root, "log", "--reverse", "--format=%H").split()
+    (run,) = recorded(history)["runs"]
+    first, limit, system = git(history.root, "log", "--reverse", "--format=%H").split()
+    assert (run["commit"]["id"], run["commit"]["date"], run["policy_in_commit"]) == (
+        system,
+        DAYS[2],
+        True,
     )
-    assert f"{system}, {DAYS[2]}, by Ada Ember" in page.said
-    assert "it is the file of that commit" in page.said
-    dates = set_by(page)
-    assert dates["parity/answers"] == f"before: {limit}, {DAYS[1]}, by Ada Ember"
-    assert dates["parity/unreadable"] == f"before: {first}, {DAYS[0]}, by Ada Ember"
-    limits = {row["Question"].partition(":")[0]: row["Limit"] for row in page.under("Question")[:2]}
-    assert "FairGate's standard is" in limits["answers"]
-    assert "the policy gives no number" in limits["unreadable"]
+    by = {claim["rule"]: claim for claim in run["claims"]}
+    assert by["parity/answers"]["limit_set"]["commit"]["id"] == limit
+    assert by["parity/unreadable"]["limit_set"]["commit"]["id"] == first
+    assert by["parity/answers"]["is_standard"] is False
+    assert by["parity/unreadable"]["is_standard"] is True
+    assert {one["limit_set"]["when"] for one in by.values()} == {"before"}
 
 
 def test_a_limit_that_came_with_the_tested_commit_is_told(history):
     history.edit("0.04", "0.05")
     git(history.root, "commit", "-qam", "both", day=DAYS[2])
     judged(history)
-    dates = set_by(recorded(history))
-    assert dates["parity/answers"].startswith("in the commit tested: ")
-    assert dates["parity/unreadable"].startswith("before: ")
+    (run,) = recorded(history)["runs"]
+    assert run["claims"][0]["limit_set"]["when"] == "with"
+    assert run["claims"][-1]["limit_set"]["when"] == "before"
 
 
 def test_a_policy_that_no_commit_has_says_so(history):
     history.edit("0.04", "0.9")
     judged(history)
-    page = recorded(history)
-    assert "it is not the file of that commit" in page.said
-    why = "not known: the policy that judged is not the file of the commit tested"
-    assert {*set_by(page).values()} == {why}
+    (run,) = recorded(history)["runs"]
+    assert run["policy_in_commit"] is False
+    assert {claim["limit_set"]["when"] for claim in run["claims"]} == {"unknown"}
 
 
 def test_a_shallow_clone_does_not_date_what_it_cannot_see(history, monkeypatch):
@@ -110,65 +110,96 @@ def test_a_shallow_clone_does_not_date_what_it_cannot_see(history, monkeypatch):
     monkeypatch.chdir(clone)
     history.root = clone
     judged(history)
-    why = "not known: the history of this checkout is not complete"
-    assert {*set_by(recorded(history)).values()} == {why}
+    (run,) = recorded(history)["runs"]
+    assert {claim["limit_set"]["when"] for claim in run["claims"]} == {"unknown"}
 
 
 def test_without_git_nothing_is_dated(workspace):
     judged(workspace)
-    page = recorded(workspace)
-    assert "not known: the run names none" in page.said
-    assert "whether it is the file of that commit is not known" in page.said
+    (run,) = recorded(workspace)["runs"]
+    assert (run["commit"], run["policy_in_commit"]) == (None, None)
 
 
 def test_equal_inputs_give_equal_bytes_and_the_date_is_the_run_s(history):
     judged(history)
-    pages = []
-    for _ in range(2):
-        assert "Date of the newest test: 2026-06-02" in recorded(history, "--by", "Bo").said
-        pages.append((history.root / "record.html").read_bytes())
-    assert pages[0] == pages[1]
+    recorded(history, "--out", "record.html", "--by", "Bo")
+    pages = [(history.root / name).read_bytes() for name in ("record.json", "record.html")]
+    recorded(history, "--out", "record.html", "--by", "Bo")
+    assert pages == [(history.root / name).read_bytes() for name in ("record.json", "record.html")]
+    assert json.loads(pages[0])["date"] == "2026-06-02"
+    assert "2026-06-02" in text_of(history)
 
 
 def test_a_record_claims_no_more_than_was_verified(history):
     """Whoever edits a run and its checksums passes for it: so the record says what it compared."""
     judged(history)
+    recorded(history, "--out", "record.html")
     edited = (history.root / "out" / "run.json").read_text().replace('"fail"', '"pass"')
     (history.root / "out" / "run.json").write_text(edited)
     parts = json.loads((history.root / "out" / "parts.json").read_text())
     parts["parts"]["run.json"] = hashlib.sha256(edited.encode()).hexdigest()
     (history.root / "out" / "parts.json").write_text(json.dumps(parts))
-    said = recorded(history).said
-    commit = git(history.root, "rev-parse", "HEAD")[:12]
-    assert "this shows damage, and proves no origin" in said
-    assert f"The policy has the content that commit {commit}" in said
-    assert "are the runs' own word" in said
+    whole = recorded(history, "--out", "record.html")
+    (run,) = whole["runs"]
+    checksums, rest = whole["verified"]
+    assert "proves no origin" in checksums
+    assert f"has the content that commit {run['commit']['id'][:12]}" in run["verified"]
+    assert "are the runs' own word" in rest
+    assert all(text in text_of(history) for text in (*whole["verified"], run["verified"]))
     history.edit("0.04", "0.5")
     judged(history)
-    assert "The policy does not have the content" in recorded(history).said
+    (run,) = recorded(history)["runs"]
+    assert "does not have the content" in run["verified"]
 
 
 def test_an_edited_run_is_refused(history):
     judged(history)
     history.edit('"fail"', '"pass"', name="out/run.json")
     recorded(history, code=4)
-    assert not (history.root / "record.html").exists()
+    assert not (history.root / "record.json").exists()
 
 
-@pytest.mark.parametrize("name", ["record.pdf", "record"])
-def test_other_files_are_refused(history, name):
+@pytest.mark.parametrize(
+    ("name", "said"), [("record.pdf", ".html or .json"), ("record", ".html or .json")]
+)
+def test_other_files_are_refused(history, name, said):
     judged(history)
     recorded(history, code=2, out=name)
-    assert "ends in .html" in history.said
+    assert said in history.said
+
+
+def test_changes_since_an_earlier_record(history):
+    judged(history, "positive")
+    recorded(history, out="record-old.json")
+    judged(history, day="2026-06-09")
+    told = recorded(history, "--since", "record-old.json", "--out", "record.html")
+    old = hashlib.sha256((history.root / "record-old.json").read_bytes()).hexdigest()
+    assert told["since"] == {"date": "2026-06-02", "sha256": old}
+    assert any("outcome: pass → fail" in one for one in told["changes"])
+    assert old in text_of(history)
+    same = recorded(history, "--since", "record.json", out="record-new.json")
+    assert same["changes"] == []
+    history.edit("0.04", "0.05")
+    git(history.root, "commit", "-qam", "wider", day=DAYS[2])
+    judged(history, day="2026-06-09")
+    changed = recorded(history, "--since", "record.json", out="record-new.json")["changes"]
+    assert any("keys that changed: gates[0].max (0.04 → 0.05)" in one for one in changed)
+    recorded(history, "--since", "out/run.json", code=4)
 
 
 def test_several_runs_in_one_record(history):
     judged(history)
     judged(history, "positive", day="2026-06-05", out="out2")
-    page = recorded(history, runs=("out", "out2"))
-    assert "Policy small: fail on 2026-06-02" in page.said
-    assert "Policy small: pass on 2026-06-05" in page.said
-    assert "Date of the newest test: 2026-06-05" in page.said
+    whole = recorded(history, runs=("out", "out2"))
+    assert [run["outcome"] for run in whole["runs"]] == ["fail", "pass"]
+    assert whole["date"] == "2026-06-05"
+
+
+def test_the_schema_describes_what_is_written(history):
+    judged(history)
+    schema = Record.model_json_schema()
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(recorded(history))
 
 
 HOSTILE = "<script>alert(1)</script>\u202e\x1b[31m\"'><img src=x onerror=y> ::error::x"
@@ -195,7 +226,7 @@ def test_hostile_names_do_nothing_on_the_page(history):
     parts = json.loads((folder / "parts.json").read_text())
     parts["parts"]["run.json"] = hashlib.sha256(text.encode()).hexdigest()
     (folder / "parts.json").write_text(json.dumps(parts))
-    recorded(history, "--by", HOSTILE)
+    recorded(history, "--out", "record.html", "--by", HOSTILE)
     page = (history.root / "record.html").read_text()
     assert "&lt;script&gt;" in page
     assert not re.search(r"<script|<img|\u202e|\x1b|<[^>]*onerror", page)
@@ -222,7 +253,7 @@ QUESTIONS = {
     "NYC 6 RCNY § 5-301(b): are there selection rates and impact ratios?": "Selection rates and impact ratios of real decisions are not part of this record",
     "NYC 6 RCNY § 5-301(b): were intersections of categories tested?": "combinations of several attributes: only those that stand there, and none where none does",
     "NYC 6 RCNY § 5-301(d): how many people are of an unknown category?": "nobody's attributes are guessed; people of an unknown category: 0",
-    "California 2 CCR § 11009(f): how recent is the test, and what did it not see?": "Policy small : pass on 2026-06-02, with 1 waived failure (sections 6 and 7)",
+    "California 2 CCR § 11009(f): how recent is the test, and what did it not see?": "Policy small : pass on 2026-06-02, with 1 waived failure (sections 7 and 8)",
     "California 2 CCR § 11009(f): what was the response to what was found?": "parity/answers Cleo known; fix is in work max 4.0 100.0 points: hundredths of answers, -100 to 100 in the commit tested: {commit}",
     "California 2 CCR § 11013(c): where are the records kept, and until when?": "Where all of it is kept, and until when: by hand:",
 }  # fmt: skip
@@ -234,7 +265,7 @@ def test_an_auditor_s_twenty_questions_are_answered_by_the_page(history):
     history.edit(more=waiver)
     git(history.root, "commit", "-qam", "waiver", day=DAYS[2])
     assert judged(history) == 0, history.said
-    recorded(history, "--by", "Bo")
+    recorded(history, "--out", "record.html", "--by", "Bo")
     shas = json.loads((history.root / "out" / "parts.json").read_text())["parts"]
     commits = git(history.root, "log", "--reverse", "--format=%H").split()
     facts = {
@@ -243,9 +274,7 @@ def test_an_auditor_s_twenty_questions_are_answered_by_the_page(history):
         "executions": shas["executions.jsonl"],
         "texts": hashlib.sha256((history.root / "sources.jsonl").read_bytes()).hexdigest(),
     }
-    page = (history.root / "record.html").read_text()
-    page = re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)
-    page = " ".join(html.unescape(page).split())
+    page = text_of(history)
     assert len(QUESTIONS) == 20
     missing = [
         question for question, answer in QUESTIONS.items() if answer.format(**facts) not in page
@@ -263,7 +292,6 @@ class Cells(HTMLParser):
         super().__init__()
         self.tables, self.cell, self.text = [], None, []
         self.feed(re.sub(r"<style>.*?</style>", "", page, flags=re.DOTALL))
-        self.said = " ".join("".join(self.text).split())
 
     def handle_starttag(self, tag, attrs):
         if tag == "table":
@@ -284,12 +312,10 @@ class Cells(HTMLParser):
             self.cell.append(data)
 
     def under(self, head):
-        """Return the rows of the tables that have such a column, as a mapping of head to cell."""
-        found = []
+        """Yield the rows of the tables that have such a column, as a mapping of head to cell."""
         for heads, *rows in filter(None, self.tables):
             if head in heads:
-                found += (dict(zip(heads, row, strict=True)) for row in rows if len(row) > 1)
-        return found
+                yield from (dict(zip(heads, row, strict=True)) for row in rows if len(row) > 1)
 
 
 BY_HAND = "by hand: " + 20 * "_"
@@ -316,7 +342,7 @@ def faults_of_page(page):
         yield "a line to fill in of another style"
     if re.search(r"\b(compliant|compliance|fair|fairly|unbiased)\b", text, re.IGNORECASE):
         yield "a verdict on the law"
-    claims = cells.under("Question")
+    claims = [*cells.under("Question")]
     if not claims:
         yield "no claims"
     for row in claims:
@@ -346,6 +372,33 @@ def faults_of_page(page):
             yield f"counts: {row}"
 
 
+def faults_of_record(whole):
+    """Yield where the JSON lacks what makes a number one that can be read."""
+    for run in whole["runs"]:
+        if run["planned"] != run["decided"] + sum(run["undecided"].values()):
+            yield f"counts: {run['planned']}"
+        for each in run["identities"] + [one for claim in run["claims"] for one in claim["named"]]:
+            if not (each["unit"] and each["scale"] and each["outcome"] and each["beside"]):
+                yield f"no unit or reference: {each}"
+            if each["mean"] is None or each["beside_mean"] is None:
+                yield f"no mean: {each}"
+        for claim in run["claims"]:
+            if not (claim["test"] and claim["decides"] and claim["missed"] and claim["limits"]):
+                yield f"untold: {claim}"
+            if claim["level"] is not None and (claim["p"] is None) != (
+                claim["outcome"] == "not-evaluated"
+            ):
+                yield f"p: {claim}"
+            wide = (
+                max(claim["reach"].values(), default=0) > next(iter(claim["limits"].values())) > 0
+            )
+            if wide != ("a difference of the size of the limit is missed" in claim["missed"]):
+                yield f"reach: {claim}"
+        for each in run["selection"]:
+            if each["below_four_fifths"] != (each["ratio"] is not None and each["ratio"] < 0.8):
+                yield f"ratio: {each}"
+
+
 def scored(who, source, number):
     low = 9 if who == "a Black woman" else 1 if who == "a Black man" else 0
     return 60 + source % 9 - low + (number * 7 + source * 5) % 5
@@ -357,6 +410,7 @@ def several_runs(space):
     space.edit(more=waiver)
     git(space.root, "commit", "-qam", "waiver", day=DAYS[2])
     assert judged(space) == 0, space.said
+    recorded(space, out="record-old.json")
     space.policy(
         gates=GATES + "  - {metric: asr/generation, max: 0.5, regression: 0.02}\n",
         suite=space.suite,
@@ -385,33 +439,22 @@ def several_runs(space):
 
 def test_every_row_of_several_runs_can_be_read_alone(history):
     """A reader has this page and nothing else: no cell is empty, each number has its unit, level and reference."""
-    page = recorded(history, runs=several_runs(history))
-    assert [*faults_of_page((history.root / "record.html").read_text())] == []
-    claims = page.under("Question")
-    results = {row["Result, and what decided"].partition(":")[0] for row in claims}
-    assert results >= {"pass", "fail, waived", "not evaluated"}
-    (limits,) = {row["Limit"] for row in claims if "asr" in row["Question"]}
-    assert limits == "max 50.0, regression 2.0"
-    for row in claims:
-        is_wide = "a difference of the size of the limit is missed" in row["Reach"]
-        reach = [
-            float(n) for n in re.findall(r"(?:identity|category|everybody) ([\d.]+)", row["Reach"])
-        ]
-        limit = float(re.search(r"[\d.]+", row["Limit"])[0])
-        assert is_wide == (max(reach, default=0) > limit > 0), row
-        if "level" in row["Test, level, p"].replace("no level", ""):
-            is_open = row["Result, and what decided"].startswith("not evaluated")
-            assert is_open == ("p: not evaluated" in row["Test, level, p"]), row
-    command = "fairgate table outs.csv --limit 2 --selected-from 62 --out repeated"
-    assert command in page.said
-    marks = {}
-    for row in page.under("Mark"):
-        ratio = row["Impact ratio (range)"].partition(" ")[0]
-        marks[row["Who"]] = row["Mark"] == "below 4/5"
-        assert marks[row["Who"]] == (float(ratio) < 0.8)
-    assert any(marks.values())
-    assert any(row["Not decided, by reason"] != "0" for row in page.under("Not decided, by reason"))
-    assert "the other identities" in {row["Beside"] for row in page.under("Beside")}
+    runs = several_runs(history)
+    whole = recorded(history, "--since", "record-old.json", "--out", "record.html", runs=runs)
+    page = (history.root / "record.html").read_text()
+    assert [*faults_of_record(whole), *faults_of_page(page)] == []
+    outcomes = {claim["outcome"] for run in whole["runs"] for claim in run["claims"]}
+    assert outcomes >= {"pass", "fail", "not-evaluated"}
+    metrics = [claim for run in whole["runs"] for claim in run["claims"] if "asr" in claim["rule"]]
+    assert {frozenset(claim["limits"]) for claim in metrics} == {frozenset({"max", "regression"})}
+    table = whole["runs"][-1]
+    assert table["repeat"] == [
+        "fairgate table outs.csv --limit 2 --selected-from 62 --out repeated"
+    ]
+    assert any(each["below_four_fifths"] for each in table["selection"])
+    assert whole["runs"][2]["undecided"]
+    assert whole["runs"][2]["baseline"]["sha256"]
+    assert {each["beside"] for each in whole["runs"][3]["identities"]} == {"the other identities"}
 
 
 @pytest.mark.parametrize(
@@ -480,7 +523,7 @@ def test_no_text_of_a_run_is_an_option_of_git(history, step):
         (folder / "run.json").write_text(content)
         hashes["parts"]["run.json"] = hashlib.sha256(content.encode()).hexdigest()
         (folder / "parts.json").write_text(json.dumps(hashes))
-        code = history.run("record", "out", "--out", "record.html")
+        code = history.run("record", "out", "--out", "record.json")
         if target.exists() or code not in (0, 2, 4) or "internal" in history.err:
             wrong.append((place, code, target.exists()))
             target.unlink(missing_ok=True)

@@ -32,7 +32,7 @@ WITH_POLICY = {
     ],
     "plan": ["plan", "policy.yaml", "--after", RUN],
     "power": ["power", "policy.yaml", "--run", RUN],
-    "record": ["record", RUN, "--policy", "policy.yaml", "--out", "record.html"],
+    "record": ["record", RUN, "--policy", "policy.yaml", "--out", "record.json"],
 }
 """They name their policy themselves."""
 PARTS_OF_A_RUN = {"merge"}

@@ -15,6 +15,7 @@ from fairgate.cli import cli
 from fairgate.domain.cases import Source
 from fairgate.domain.wording import listed
 from fairgate.features.listings.precision import default_of, precision_of
+from fairgate.features.record import Record
 from fairgate.metrics.catalogue import METRICS
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.reports.findings import Document, Finding
@@ -36,9 +37,10 @@ def test_command_line_page(check_golden):
     assert page.count("- `--") == len(stated) + 3, "with those of `fairgate` itself"
 
 
-def test_the_schema_of_what_is_printed(check_golden):
-    schema = json.dumps(Document.model_json_schema(), indent=1) + "\n"
-    check_golden(ROOT / "fairgate" / "data" / "output.schema.json", schema)
+@pytest.mark.parametrize(("name", "model"), [("record", Record), ("output", Document)])
+def test_schemas_of_what_is_written(check_golden, name, model):
+    schema = json.dumps(model.model_json_schema(), indent=1) + "\n"
+    check_golden(ROOT / "fairgate" / "data" / f"{name}.schema.json", schema)
 
 
 def notes_of(metric):

@@ -2,8 +2,7 @@
 
 Everything comes from the runs' records, from git (the commit that was tested, and when each limit
 was written) and from the command line. A record says what was measured, never what that means in
-law. Equal runs of equal histories give equal bytes. Every text of a run is cut and made harmless as
-it is read.
+law. Equal runs of equal histories give equal bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate.domain.errors import DataError, ExitCode, FairGateError, UsageError
 from fairgate.domain.parity import SCORE, Against, Level, rule_name
@@ -43,19 +42,16 @@ from fairgate.terminal import options as shared
 if TYPE_CHECKING:
     import markupsafe
 
+FORMAT = "fairgate-record/1"
 _MOST_CHARACTERS = 1000
 _MOST_LISTED = 3
+_MOST_OF_VALUE = 60
 _LEAST_TENTH = 0.05
 """Points that a tenth still shows; smaller ones have one digit."""
 FOUR_FIFTHS = 0.8
 """Impact ratios below it are marked, because people ask for that; nothing fails by it."""
 
-
-def _short(text: str) -> str:
-    return harmless(excerpt(text, _MOST_CHARACTERS))
-
-
-Text = Annotated[str, Field(max_length=200_000), AfterValidator(_short)]
+Text = Annotated[str, Field(max_length=200_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 KnownOutcome = Annotated[str, Field(pattern=f"^({'|'.join(each.id for each in OUTCOMES)})$")]
@@ -171,16 +167,12 @@ class _Labelled(_Read):
     interval: tuple[Number, Number]
 
 
-class _Rejected(_Read):
-    reason: Text = ""
-
-
 class _Evidence(_Read):
     planned: int
     decided: int
     undecided: dict[Reason, int]
     problems: list[Text]
-    rejected: list[_Rejected]
+    rejected: list[dict[Text, Any]]
 
 
 class _Provenance(_Read):
@@ -218,157 +210,225 @@ class _Run(_Read):
         return TABLE in self.provenance.under_test
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """A commit, as git has it; what git does not know is empty."""
+class Part(BaseModel):
+    """A part of a record; fields are documented by its JSON schema."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Commit(Part):
+    """A commit, as git has it."""
 
     id: str
-    date: str
-    """Of its committer, in UTC."""
-    author: str
+    date: str = Field(description="Committer date in UTC, YYYY-MM-DD; empty: git does not know it.")
+    author: str = Field(description="Name of its author; empty: git does not know it.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class Written(Part):
     """When an entry of the policy was written."""
 
-    when: Literal["before", "with", "unknown"]
-    """`before`: in an earlier commit than the one tested; `with`: in that one."""
-    commit: Commit | None = None
-    """The newest one that changed a line of the entry."""
-    why: str = ""
-    """Why it is not known."""
+    when: Literal["before", "with", "unknown"] = Field(
+        description="`before`: in an earlier commit than the one tested; `with`: in that one."
+    )
+    commit: Commit | None = Field(description="The newest commit that changed a line of its entry.")
+    why: str = Field(description="Why it is not known; empty where it is.")
+
+
+class Waived(Part):
+    """What keeps a failure from stopping a build."""
+
+    owner: str
+    reason: str
+    up_to: float = Field(description="Largest difference that it covers, in the claim's unit.")
+    expires: str
+    written: Written
 
 
 Unit = Literal["points", "score", "value"]
-"""In points, figures are fractions: 0.01 is a point."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class Difference(Part):
     """Somebody beside what they are compared with; of the annex no finding by itself."""
 
     suite: str
     who: str
-    outcome: str
-    """What a positive difference means."""
-    unit: Unit
+    outcome: str = Field(description="What a positive difference means.")
+    unit: Unit = Field(description="`points`: numbers here are fractions, 0.01 is a point.")
     scale: str
     estimate: float
     interval: tuple[float, float] | None
-    level: float
-    """Of the range, whose ends hold at once for the whole scan."""
-    mean: float | None
+    level: float = Field(description="Of the range, whose ends hold at once for the whole scan.")
+    mean: float | None = Field(description="Their own.")
     beside: str
     beside_mean: float | None
-    before: float | None
-    """Their own mean in the accepted run."""
+    before: float | None = Field(description="Their own mean in the accepted run.")
     beside_before: float | None
-    phrases: Mapping[str, float]
-    """Phrases that name one identity: differences."""
+    p: float | None
+    phrases: dict[str, float] = Field(description="Phrases that name one identity: differences.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class Claim(Part):
     """What one rule asked, by which limit, and what was measured."""
 
-    rule: _Rule
     question: str
+    rule: str = Field(description="As waivers and `run.json` name it.")
+    suite: str
+    where: dict[str, str]
     unit: Unit
     scale: str
-    limits: Mapping[str, float]
-    is_standard: bool | None
-    """Whether the policy names no number, so that FairGate's own limit holds."""
-    standard: float | None = None
-    """FairGate's own limit, of parity."""
+    limits: dict[str, float] = Field(description="`max`, `min`, `max_abs`, `regression`, `budget`.")
+    is_standard: bool | None = Field(
+        description="Whether the policy names no number, so that FairGate's own limit holds."
+    )
+    standard: float | None = Field(default=None, description="FairGate's own limit, of parity.")
     limit_set: Written
-    counts: Mapping[str, int]
-    named: Sequence[Difference] = ()
-    """Of parity, who is named, the clearest first."""
-    base: float | None = None
-    """Of metrics, the value in the accepted run."""
+    outcome: str = Field(description="pass, fail, inconclusive or not-evaluated, by the limit.")
+    binding: bool = Field(description="Whether a failure stops a build.")
+    counts: dict[str, int] = Field(description="`sources`, `identities`, …; empty: none.")
+    named: list[Difference] = Field(
+        default=[], description="Of parity, who is named, the clearest first."
+    )
+    value: float | None = Field(default=None, description="Of metrics, of the suite or the slice.")
+    interval: tuple[float, float] | None = None
+    base: float | None = Field(default=None, description="Of metrics, in the accepted run.")
     test: str
     level: float | None
-    p: float | None
-    reach: Mapping[str, float] = field(default_factory=dict)
-    """By how many it is about."""
-    missed: str
-    """What the reach means beside the limit."""
-    decides: str
-    """What made it pass, fail, or neither."""
-    waiver_set: Written | None
+    p: float | None = Field(description='Of "nobody is treated differently", corrected.')
+    reach: dict[str, float] = Field(default={}, description="By how many it is about.")
+    missed: str = Field(description="What the reach means beside the limit.")
+    decides: str = Field(description="What made it pass, fail, or neither.")
+    reasons: list[str]
+    waived: Waived | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
+class Selection(Part):
+    """How often test scores of one identity reached the cut-off; a description, no finding."""
+
+    suite: str
+    who: str
+    cut_off: float
+    sources: int
+    selected: float = Field(description="Of `sources`; of several phrases their mean.")
+    rate: float
+    interval: tuple[float, float] | None
+    ratio: float | None = Field(description="To the highest rate of its category.")
+    ratio_interval: tuple[float, float] | None
+    below_four_fifths: bool = Field(description="A mark, no verdict.")
+    highest: list[str] = Field(description="Whose rates are the highest of the category.")
+    control: float | None = Field(description="Rate of the control prompts.")
+    level: float = Field(description="Of each range by itself.")
+
+
+class Texts(Part):
     """Where a suite's texts come from."""
 
-    name: str
-    """As the policy names it."""
+    name: str = Field(description="As the policy names it.")
     sources: int | None
-    sha256: str
-    """Of the file in the commit tested; empty: it has none."""
+    sha256: str = Field(description="Of the file in the commit tested; empty: it has none.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TestedRun:
-    """One finished run of one policy: its record, and what stands beside that."""
+class TestedRun(Part):
+    """One finished run of one policy."""
 
-    run: _Run
+    policy: str
+    is_table: bool = Field(description="Whether answers were read from a table.")
+    policy_path: str
+    policy_sha256: str
+    policy_in_commit: bool | None = Field(
+        description="Whether the policy that judged is the file of the commit; null: not known."
+    )
+    day: str
+    outcome: str = Field(description="pass, fail or inconclusive, by the policy's limits.")
+    confidence: float = Field(description="Level of ranges that no scan gives.")
+    fairgate: str
     commit: Commit | None
-    policy_in_commit: bool | None
-    """Whether the policy that judged is the file of the commit; None: not known."""
-    files: Mapping[str, str]
-    """SHA-256 of the run's files."""
-    verified: str
-    """What the policy was compared with."""
-    tested: Mapping[str, Sequence[str]]
-    """Identities, by category."""
-    not_tested: Sequence[str]
-    """Shipped sets of identities that were not asked."""
-    texts: Mapping[str, Texts]
-    """By suite."""
-    undecided: Mapping[str, int]
-    """Reason to cases: with the decided ones they add up to those that were planned."""
-    rejected: Mapping[str, int]
-    """Reason to cases that were not asked."""
-    answers: str
-    """How many answers were asked for, and why so many."""
-    claims: Sequence[Claim]
-    identities: Sequence[Difference]
-    unseen: Sequence[str]
-    """What this run could not judge, and why."""
-    repeat: Sequence[str]
-    """Commands that repeat the run."""
+    under_test: dict[str, str] = Field(description="Parts of the system, each with fingerprint.")
+    environment: dict[str, str]
+    baseline: dict[str, str] = Field(
+        description="`path`, `date`, `fairgate`, `commit`, `sha256` of the accepted run; or none."
+    )
+    files: dict[str, str] = Field(description="SHA-256 of the run's files.")
+    verified: str = Field(description="What the policy was compared with.")
+    tested: dict[str, list[str]] = Field(description="Identities, by category.")
+    not_tested: list[str] = Field(description="Shipped sets of identities that were not asked.")
+    texts: dict[str, Texts] = Field(description="By suite.")
+    planned: int
+    decided: int
+    undecided: dict[str, int] = Field(
+        description="Reason to cases: with `decided` they add up to `planned`."
+    )
+    rejected: dict[str, int] = Field(description="Reason to cases that were not asked.")
+    answers: str = Field(description="How many answers were asked for, and why so many.")
+    claims: list[Claim]
+    identities: list[Difference]
+    selection: list[Selection]
+    unseen: list[str] = Field(description="What this run could not judge, and why.")
+    notices: list[str] = Field(description="What the run itself remarks.")
+    repeat: list[str] = Field(description="Commands that repeat the run.")
+
+
+class Record(Part):
+    """The record: what was tested, by which limits, and what was measured."""
+
+    format: Literal["fairgate-record/1"] = FORMAT  # type: ignore[assignment]
+    date: str = Field(description="Day of the newest run.")
+    tested_by: str = Field(description="Who ran the tests; empty: to be filled in by hand.")
+    runs: list[TestedRun]
+    terms: dict[str, str] = Field(description="Words, as they are meant here.")
+    counted: dict[str, str] = Field(description="Of differences, what each outcome counts.")
+    unseen: list[str] = Field(description="What no reading here sees.")
+    verified: list[str] = Field(description="What was verified of every run; nothing else.")
+    since: dict[str, str] = Field(
+        description="`date`, and `sha256` of the JSON, of the record that changes are told from."
+    )
+    changes: list[str]
 
 
 @click.command(short_help="Write what runs measured as a record to sign.")
 @click.argument("runs", type=shared.EXISTING_FOLDER, nargs=-1, required=True, metavar="RUN...")
 @click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), required=True,
-    help="File to write, a page to print and sign.",
+    "--out", type=click.Path(dir_okay=False, path_type=Path), multiple=True, required=True,
+    help="File to write, `.html` (a page to print and sign) or `.json`; may be repeated.",
 )  # fmt: skip
 @click.option("--by", default="", help="Who ran the tests (default: a line to fill in).")
+@click.option(
+    "--since", type=shared.EXISTING_FILE, help="Earlier record (.json): list what changed."
+)
 @click.option(
     "--policy", type=shared.EXISTING_FILE, multiple=True,
     help="Policy of each RUN, in their order (default: the files that the runs' records name).",
 )  # fmt: skip
-def record(runs: tuple[Path, ...], out: Path, by: str, policy: tuple[Path, ...]) -> int:
+def record(runs: tuple[Path, ...], out: tuple[Path, ...], **options: Any) -> int:
     """Write one record of the finished runs in the folders RUN.
 
     It has the system's fingerprints, who was tested and who was not, every limit with the commit
     that set it, what was measured and what was not seen, waivers, and lines to sign.
     """
-    if out.suffix != ".html":
-        raise UsageError(f"--out {out}: expected a name that ends in .html")
-    if policy and len(policy) != len(runs):
-        raise UsageError(f"--policy is given {len(policy)} times for {len(runs)} runs")
-    given = policy or (None,) * len(runs)
-    tested = [_tested(run, path) for run, path in zip(runs, given, strict=True)]
-    text = render_record(tested, _short(by))
-    keep_output_out_of_git(out)
-    write_text(out, text)
-    click.echo(f"{harmless(str(out))}: {len(tested)} run{'s' * (len(tested) > 1)}")
+    if wrong := [path for path in out if path.suffix not in (".html", ".json")]:
+        raise UsageError(f"--out {wrong[0]}: expected a name that ends in .html or .json")
+    policies: tuple[Path, ...] = options["policy"]
+    if policies and len(policies) != len(runs):
+        raise UsageError(f"--policy is given {len(policies)} times for {len(runs)} runs")
+    given = policies or (None,) * len(runs)
+    tested = [_tested(run, policy) for run, policy in zip(runs, given, strict=True)]
+    since = options["since"]
+    earlier = _earlier(since) if since else None
+    whole = Record(
+        date=max(run.day for run, _ in tested),
+        tested_by=_short(options["by"]),
+        runs=[run for run, _ in tested],
+        terms=dict(words.TERMS),
+        counted=_counted(run for run, _ in tested),
+        unseen=words.UNSEEN,
+        verified=[*words.VERIFIED],
+        since={"date": earlier.date, "sha256": file_sha256(str(since))} if earlier else {},
+        changes=[_short(text) for text in _changes(earlier, tested)] if earlier else [],
+    )
+    for path in out:
+        text = _json(whole) if path.suffix == ".json" else render_record(whole)
+        keep_output_out_of_git(path)
+        write_text(path, text)
+        click.echo(f"{harmless(str(path))}: {len(tested)} run{'s' * (len(tested) > 1)}")
     return ExitCode.PASS
 
 
@@ -383,12 +443,27 @@ def _counted(runs: Iterable[TestedRun]) -> dict[str, str]:
     }
 
 
+def _json(whole: Record) -> str:
+    return whole.model_dump_json(indent=1, ensure_ascii=True) + "\n"
+
+
+def _earlier(path: Path) -> Record:
+    """Return an earlier record. Raises DataError where the file is none."""
+    try:
+        return Record.model_validate(read_json_object(path))
+    except ValidationError as error:
+        raise DataError(
+            f"{path}: is no record of this version ({_first(error)}); name the `.json` that "
+            "`fairgate record` wrote"
+        ) from error
+
+
 def _first(error: ValidationError) -> str:
     details = error.errors(include_url=False)[0]
     return harmless(f"{'.'.join(map(str, details['loc']))}: {details['msg']}"[:200])
 
 
-def _tested(folder: Path, policy: Path | None) -> TestedRun:
+def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
     """Read a run's record and git's history. Raises DataError where its files were edited."""
     check_run(folder)
     raw = read_json_object(folder / RECORD)
@@ -403,21 +478,38 @@ def _tested(folder: Path, policy: Path | None) -> TestedRun:
     tested = _who(run)
     known = {name: load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)}
     categories = [name for name, group in known.items() if not group.control and name not in tested]
-    return TestedRun(
-        run=run,
-        commit=history.commit(run.provenance.commit),
+    evidence = run.evidence
+    tested_run = TestedRun(
+        policy=_short(run.policy),
+        is_table=run.is_table,
+        policy_path=_short(run.provenance.policy_path),
+        policy_sha256=run.provenance.policy_sha256,
         policy_in_commit=history.is_of_commit,
+        day=run.day.isoformat(),
+        outcome=run.outcome,
+        confidence=run.confidence,
+        fairgate=_short(run.fairgate),
+        commit=history.commit(run.provenance.commit),
+        under_test=_shortened(run.provenance.under_test),
+        environment=_shortened(run.provenance.environment),
+        baseline=_shortened(
+            {"path": run.baseline, **{name: fact or "" for name, fact in run.accepted.items()}}
+            if run.baseline and run.accepted
+            else {}
+        ),
         files={name: shas[name] for name in (RECORD, EXECUTIONS)}
         | {PARTS: file_sha256(str(folder / PARTS))},
         verified=_verified(run, history),
         tested=tested,
         not_tested=categories,
         texts=_texts(run, history),
+        planned=evidence.planned,
+        decided=evidence.decided,
         undecided={
             counted({reason: number}).partition(" ")[2]: number
-            for reason, number in run.evidence.undecided.items()
+            for reason, number in evidence.undecided.items()
         },
-        rejected=Counter(each.reason for each in run.evidence.rejected),
+        rejected=dict(Counter(_short(str(each.get("reason", ""))) for each in evidence.rejected)),
         answers=_answers(run),
         claims=[*_claims(run, history)],
         identities=[
@@ -426,9 +518,12 @@ def _tested(folder: Path, policy: Path | None) -> TestedRun:
             for each in scan.identities
             if scan.against is Against.CONTROL
         ],
-        unseen=[*_unseen(run)],
+        selection=[*_selections(run)],
+        unseen=[_short(text) for text in _unseen(run)],
+        notices=[_short(text) for text in run.notices],
         repeat=[*_repeat(run)],
     )
+    return tested_run, history
 
 
 def _texts(run: _Run, history: _History) -> dict[str, Texts]:
@@ -465,7 +560,7 @@ def _answers(run: _Run) -> str:
 
 def _repeat(run: _Run) -> Iterator[str]:
     """Yield the commands that repeat the run, with nothing in them that is not known."""
-    name = shlex.quote(run.provenance.policy_path)
+    name = shlex.quote(_short(run.provenance.policy_path))
     if run.provenance.commit:
         yield f"git checkout {run.provenance.commit}"
     if not run.is_table:
@@ -500,6 +595,14 @@ def _own_policy(folder: Path) -> Path | None:
         return None
 
 
+def _short(text: str) -> str:
+    return harmless(excerpt(text, _MOST_CHARACTERS))
+
+
+def _shortened(facts: Mapping[str, str]) -> dict[str, str]:
+    return {_short(name): _short(value) for name, value in facts.items()}
+
+
 def _who(run: _Run) -> dict[str, list[str]]:
     """Return the identities by category, of parity and of measurements by category and term."""
     persons = [each.who.partition("/") for scan in run.parity for each in scan.identities]
@@ -511,10 +614,10 @@ def _who(run: _Run) -> dict[str, list[str]]:
     ]
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for category, term in pairs:
-        found[category][term] = None
+        found[_short(category)][_short(term)] = None
     for of in run.measurements:  # of question items the categories alone
         if "category" in of.where:
-            found[of.where["category"]].update({})
+            found[_short(of.where["category"])].update({})
     return {category: [*terms] for category, terms in found.items()}
 
 
@@ -549,7 +652,7 @@ class _History:
         known = cls(tested=commit, repository=repository, inside=inside)
         if repository.ask("cat-file", "-e", commit) is None:
             return replace(known, why="this checkout does not have the commit tested")
-        document = known._policy(run.provenance.policy_sha256)
+        document = known.policy_at(commit, run.provenance.policy_sha256)
         if document is None:
             why = "the policy that judged is not the file of the commit tested"
             return replace(known, is_of_commit=False, why=why)
@@ -562,9 +665,9 @@ class _History:
         data = self.document.data if self.document else None
         return data if isinstance(data, dict) else {}
 
-    def _policy(self, sha256: str) -> YamlDocument | None:
-        """Return the policy of the commit tested; None where its text has another checksum."""
-        raw = self._blob(self.inside)
+    def policy_at(self, commit: str, sha256: str) -> YamlDocument | None:
+        """Return the policy that a commit has; None where its text has another checksum."""
+        raw = self._blob(commit, self.inside)
         try:
             text = "" if raw is None else decode_yaml(raw, self.inside)
         except FairGateError:
@@ -574,13 +677,13 @@ class _History:
 
     def sha256(self, path: str) -> str:
         """Return the checksum of a file in the commit tested; empty where it has none."""
-        raw = self._blob(path) if path else None
+        raw = self._blob(self.tested, path) if path else None
         return "" if raw is None else hashlib.sha256(raw).hexdigest()
 
-    def _blob(self, path: str) -> bytes | None:
-        if self.repository is None or not FULL_COMMIT.fullmatch(self.tested):
+    def _blob(self, commit: str, path: str) -> bytes | None:
+        if self.repository is None or not FULL_COMMIT.fullmatch(commit):
             return None
-        return self.repository.ask("cat-file", "blob", f"{self.tested}:{path}")
+        return self.repository.ask("cat-file", "blob", f"{commit}:{path}")
 
     def commit(self, name: str | None) -> Commit | None:
         """Return a commit with its date and author, as far as git has it."""
@@ -617,17 +720,9 @@ class _History:
         """Say when a waiver was last changed."""
         keys = {"rule": rule.metric, **waived.model_dump()}
         for index, entry in enumerate(self.data.get("waivers") or ()):
-            texts = (
-                {
-                    name: _short(value) if isinstance(value, str) else value
-                    for name, value in entry.items()
-                }
-                if isinstance(entry, dict)
-                else {}
-            )
-            if keys.items() <= texts.items():
+            if isinstance(entry, dict) and keys.items() <= entry.items():
                 return self.written(("waivers", index))
-        return Written(when="unknown", why=self.why or "no entry has these words")
+        return Written(when="unknown", commit=None, why=self.why or "no entry has these words")
 
     def written(self, within: YamlPath) -> Written:
         """Say when a part of the policy was last changed."""
@@ -639,12 +734,12 @@ class _History:
         }
         if not changed or "" in changed:
             why = self.why or "the history of this checkout is not complete"
-            return Written(when="unknown", why=why)
+            return Written(when="unknown", commit=None, why=why)
         if self.tested in changed:
-            return Written(when="with", commit=self.commit(self.tested))
+            return Written(when="with", commit=self.commit(self.tested), why="")
         commits = [self.commit(name) for name in sorted(changed)]
         newest = max((each for each in commits if each), key=lambda each: (each.date, each.id))
-        return Written(when="before", commit=newest)
+        return Written(when="before", commit=newest, why="")
 
 
 def _blamed(repository: Repository, commit: str, inside: str) -> dict[int, str]:
@@ -683,13 +778,27 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
             for name, change in (("regression", rule.change), ("budget", rule.since_anchor)):
                 most = change.margin if change else (entry or {}).get(name)
                 if isinstance(most, int | float) and not isinstance(most, bool):
-                    limits[name] = most
+                    limits[_short(name)] = most
+        waived = rule.waived
         yield Claim(
-            rule=rule,
-            limits=limits,
+            rule=_short(rule.metric),
+            suite=_short(rule.suite),
+            where=_shortened(rule.where),
+            limits={_short(name): value for name, value in limits.items()},
             is_standard=None if entry is None else not entry.keys() & rule.bounds.keys(),
             limit_set=written,
-            waiver_set=None if rule.waived is None else history.waiver(rule, rule.waived),
+            outcome=rule.outcome,
+            binding=not (rule.advisory or rule.reported),
+            reasons=[_short(reason) for reason in rule.reasons],
+            waived=None
+            if waived is None
+            else Waived(
+                owner=_short(waived.owner),
+                reason=_short(waived.reason),
+                up_to=waived.up_to,
+                expires=_short(waived.expires),
+                written=history.waiver(rule, waived),
+            ),
             **claim,
         )
 
@@ -705,7 +814,7 @@ def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
     }  # fmt: skip
     reach = {level: least for level, least in scan.reach.items() if least is not None}
     return {
-        "question": f"{scan.outcome}: {words.QUESTIONS[scan.against]}",
+        "question": f"{_short(scan.outcome)}: {words.QUESTIONS[scan.against]}",
         "unit": unit,
         "scale": scale,
         "standard": outcome.max if scan.is_now else outcome.regression,
@@ -714,7 +823,7 @@ def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
         "test": words.TESTS[scan.against],
         "level": scan.alpha,
         "p": None if rule.outcome == "not-evaluated" else scan.p,
-        "reach": reach,
+        "reach": {_short(level): least for level, least in reach.items()},
         "missed": _missed(rule, scan, reach, limit),
         "decides": _decides(rule, scan, unit, limit),
     }
@@ -732,16 +841,18 @@ def _metric_claim(run: _Run, rule: _Rule, measured: _Measured | None) -> dict[st
         scale = f"{'points: hundredths' if metric.is_rate else 'its own unit'}, {ends}"
         scale += f"; {metric.better} is better"
     return {
-        "question": f"{metric.title if metric else rule.metric}: is it within the limit?",
+        "question": f"{_short(metric.title if metric else rule.metric)}: is it within the limit?",
         "unit": unit,
         "scale": scale,
         "counts": counts,
+        "value": rule.value,
+        "interval": rule.interval,
         "base": first.base if first else None,
-        "test": f"{first.method}, against the accepted run" if first else words.NO_TEST,
+        "test": f"{_short(first.method)}, against the accepted run" if first else words.NO_TEST,
         "level": run.regression_level if first else None,
         "p": first.p_corrected if first else None,
         "missed": "none: only a scan has a reach",
-        "decides": "; ".join(rule.reasons),
+        "decides": "; ".join(map(_short, rule.reasons)),
     }
 
 
@@ -762,7 +873,7 @@ def _missed(rule: _Rule, scan: _Parity, reach: Mapping[str, float], limit: float
         if scan.sources and not scan.unjudged and rule.outcome != "not-evaluated":
             return "not known: within no source is there a difference that could be noise"
         why = scan.unjudged or "; ".join(rule.reasons)
-        return f"not known: {why}"
+        return f"not known: {_short(why)}"
     wide = [level for level, least in reach.items() if limit is not None and least > limit]
     if not limit:
         return "the limit is 0: what is smaller than the reach can pass unseen"
@@ -775,7 +886,7 @@ def _missed(rule: _Rule, scan: _Parity, reach: Mapping[str, float], limit: float
 def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str:
     """Say what made a question pass or fail, or neither."""
     if rule.outcome in ("not-evaluated", "inconclusive") or limit is None:
-        return "; ".join(rule.reasons)
+        return "; ".join(map(_short, rule.reasons))
     key = next(iter(rule.bounds))
 
     def is_beyond(estimate: float) -> bool:
@@ -789,7 +900,7 @@ def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str
     text = f"`{key}` applies to those whom the scan names: {', '.join(named) or 'nobody'}"
     by_itself = {node.who[0] for node in scan.named if node.level == Level.IDENTITY and node.who}
     unnamed = {
-        each.who: f"{each.who} {_size(each.estimate, unit)}"
+        each.who: f"{_short(each.who)} {_size(each.estimate, unit)}"
         for each in sorted(scan.identities, key=lambda each: -abs(each.estimate))
         if is_beyond(each.estimate) and each.who not in by_itself
     }
@@ -809,7 +920,7 @@ def _difference(run: _Run, scan: _Parity, each: _Named | _Identity) -> Differenc
     column = outcome.by_column.get(each.column)
     unit, scale = _unit(run, scan, each.column)
     node = each if isinstance(each, _Named) else None
-    event = f"{outcome.noun} {column.event}" if column else each.column
+    event = f"{outcome.noun} {column.event}" if column else _short(each.column)
     if scan.against is not Against.CONTROL:
         event += f", beside the {scan.against}"
 
@@ -817,7 +928,7 @@ def _difference(run: _Run, scan: _Parity, each: _Named | _Identity) -> Differenc
         return None if value is None or column is None else _as_counted(value, column)
 
     return Difference(
-        suite=scan.suite,
+        suite=_short(scan.suite),
         who=_person(each),
         outcome=event,
         unit=unit,
@@ -830,7 +941,8 @@ def _difference(run: _Run, scan: _Parity, each: _Named | _Identity) -> Differenc
         beside_mean=mean(each.control),
         before=mean(node.before) if node else None,
         beside_before=mean(node.control_before) if node else None,
-        phrases=node.by_phrase if node else {},
+        p=node.p if node else None,
+        phrases={_short(phrase): size for phrase, size in node.by_phrase.items()} if node else {},
     )
 
 
@@ -843,8 +955,33 @@ def _person(node: _Named | _Identity) -> str:
     if isinstance(node, _Identity):
         return _short(node.who)
     if node.level is Level.IDENTITY and node.who:
-        return node.who[0]
-    return str(node.level) + f" ({', '.join(node.who)})" * (node.level is Level.CATEGORY)
+        return _short(node.who[0])
+    return str(node.level) + f" ({_short(', '.join(node.who))})" * (node.level is Level.CATEGORY)
+
+
+def _selections(run: _Run) -> Iterator[Selection]:
+    """Yield how often each identity is selected, beside the highest of its category."""
+    rates: defaultdict[tuple[str, str], list[_Selected]] = defaultdict(list)
+    for each in run.selection:
+        rates[each.suite, each.who.partition("/")[0]].append(each)
+    for each in run.selection:
+        peers = rates[each.suite, each.who.partition("/")[0]]
+        most = max(peer.rate for peer in peers)
+        yield Selection(
+            suite=_short(each.suite),
+            who=_short(each.who),
+            cut_off=each.cut_off,
+            sources=each.sources,
+            selected=round(each.rate * each.sources, 2),
+            rate=each.rate,
+            interval=each.interval,
+            ratio=each.ratio,
+            ratio_interval=each.ratio_interval,
+            below_four_fifths=each.ratio is not None and each.ratio < FOUR_FIFTHS,
+            highest=[_short(peer.who) for peer in peers if peer.rate == most],
+            control=each.control,
+            level=run.confidence,
+        )
 
 
 def _ends(ends: tuple[float | None, float | None]) -> tuple[float, float] | None:
@@ -873,6 +1010,78 @@ def _unseen(run: _Run) -> Iterator[str]:
             "Nobody has looked at cases and said whether their answers were read right: how many "
             "reported differences are read wrong is open."
         )
+
+
+def _changes(earlier: Record, runs: Sequence[tuple[TestedRun, _History]]) -> Iterator[str]:
+    """Yield what differs from an earlier record, run by run (by policy and path)."""
+    then = {f"{run.policy} ({run.policy_path})": run for run in earlier.runs}
+    now = {f"{run.policy} ({run.policy_path})": (run, history) for run, history in runs}
+    for name in {**then, **now}:
+        if name not in then or name not in now:
+            yield f"{name}: {'is new' if name in now else 'is no longer tested'}"
+            continue
+        yield from (f"{name}: {what}" for what in _differences(then[name], *now[name]))
+
+
+def _differences(then: TestedRun, now: TestedRun, history: _History) -> Iterator[str]:
+    for name_of in ("day", "outcome", "fairgate"):
+        before, after = getattr(then, name_of), getattr(now, name_of)
+        if before != after:
+            yield f"{name_of}: {before} → {after}"
+    commits = [side.commit.id[:12] if side.commit else "not known" for side in (then, now)]
+    if commits[0] != commits[1]:
+        yield f"commit tested: {' → '.join(commits)}"
+    if then.policy_sha256 != now.policy_sha256:
+        old = history.policy_at(then.commit.id if then.commit else "", then.policy_sha256)
+        keys = [*_changed_keys(old.data, history.data)] if old and history.document else None
+        why = "not known which keys: the earlier policy, or this one, is no file of a commit here"
+        yield f"policy, keys that changed: {why if keys is None else '; '.join(keys) or 'none'}"
+    for part in {**then.under_test, **now.under_test}:
+        before, after = (side.under_test.get(part, "none") for side in (then, now))
+        if before != after:
+            yield f"system, {part}: {before} → {after}"
+    persons = [
+        {f"{category}/{term}" for category, terms in side.tested.items() for term in terms}
+        for side in (then, now)
+    ]
+    for change, left in (("no longer", persons[0] - persons[1]), ("now", persons[1] - persons[0])):
+        if left:
+            yield f"{change} tested: {', '.join(sorted(left))}"
+    claims = [
+        {f"{c.rule} in {c.suite} {c.where or ''}".strip(): c for c in side.claims}
+        for side in (then, now)
+    ]
+    for name in {**claims[0], **claims[1]}:
+        if name not in claims[0] or name not in claims[1]:
+            yield f"{name}: {'asked anew' if name in claims[1] else 'no longer asked'}"
+            continue
+        for what, told in (
+            ("limit", lambda c: _sizes(c.limits, c.unit)),
+            ("outcome", lambda c: c.outcome + ", waived" * (c.waived is not None)),
+            ("named", lambda c: _sizes({d.who: d.estimate for d in c.named}, c.unit)),
+            ("value", lambda c: _size(c.value, c.unit)),
+        ):
+            before, after = (told(side[name]) for side in claims)
+            if before != after:
+                yield f"{name}, {what}: {before} → {after}"
+
+
+def _changed_keys(then: object, now: object, key: str = "") -> Iterator[str]:
+    """Yield the keys of a policy that changed, each with both values."""
+    if isinstance(then, dict) and isinstance(now, dict):
+        for name in {**then, **now}:
+            yield from _changed_keys(then.get(name), now.get(name), f"{key}.{name}".lstrip("."))
+    elif isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        for index, (before, after) in enumerate(zip(then, now, strict=True)):
+            yield from _changed_keys(before, after, f"{key}[{index}]")
+    elif then != now:
+        yield f"{key} ({_entry(then)} → {_entry(now)})"
+
+
+def _entry(value: object) -> str:
+    if isinstance(value, dict | list):
+        return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
+    return "none" if value is None else excerpt(str(value), _MOST_OF_VALUE)
 
 
 def _sizes(sizes: Mapping[str, float], unit: Unit) -> str:
@@ -909,7 +1118,7 @@ def _span(ends: tuple[float, float] | None, unit: Unit, why: str = "not known") 
     return f"{low} to {high}, {same}"
 
 
-def render_record(runs: Sequence[TestedRun], tested_by: str) -> str:
+def render_record(whole: Record) -> str:
     """Return the record as a page that needs nothing else and runs nothing."""
     import jinja2
     import markupsafe
@@ -925,12 +1134,8 @@ def render_record(runs: Sequence[TestedRun], tested_by: str) -> str:
     environment.filters.update(size=_size, sizes=_sizes, span=_span, marked=_marked, p=probability)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment.get_template("record.html.j2").render(
-        runs=runs,
-        date=max(each.run.day for each in runs).isoformat(),
-        tested_by=tested_by,
-        words=words,
-        counted=_counted(runs),
-        four_fifths=FOUR_FIFTHS,
+        record=whole,
+        digest=hashlib.sha256(_json(whole).encode()).hexdigest(),
         style=markupsafe.Markup(style),  # noqa: S704 (our own file)
         policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; "
         "form-action 'none'",
