@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import email.utils
 import ipaddress
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from urllib.parse import urlsplit
 
 from fairgate.domain.wording import harmless, quoted
+from fairgate.io import waits
 from fairgate.io.inner_errors import InnerError, status_of
 
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
@@ -23,6 +22,8 @@ TOO_LARGE = 413
 _INVALID = 422
 ATTEMPTS = 4
 """How often a request is sent where the other side is busy."""
+NOT_NOW = frozenset({RATE_LIMITED, 503, 529})
+"""Those by which a server refuses whatever it is asked for the time being."""
 WINDOW = 60.0
 """Seconds over which servers mostly count the requests that they allow."""
 _UNPAID = (
@@ -150,8 +151,8 @@ def busy_pause(
     """Return how long to wait before asking again: what the server asks for, else growing pauses.
 
     Those are 1, 2, 4, … s. For a rate limit without `Retry-After` they are 4, 16, … s, and the last
-    one is a whole minute: a server that counts by the minute counts nothing of before then. What is
-    used up for good is not asked for again.
+    one is a whole minute: a server that counts by the minute counts nothing of before then. Where
+    it tells a time elsewhere, no pause is shorter. What is used up for good is not asked for again.
     """
     if answer is None:
         return 2.0 ** (attempt - 1) if request.is_repeatable else None
@@ -159,32 +160,24 @@ def busy_pause(
         return None
     if (requested := retry_after(answer)) is not None:
         return requested
+    own = 2.0 ** (attempt - 1)
     if answer.is_rate_limited:
-        return WINDOW if attempt + 1 >= attempts else min(4.0**attempt, WINDOW)
-    return 2.0 ** (attempt - 1)
+        own = WINDOW if attempt + 1 >= attempts else min(4.0**attempt, WINDOW)
+        own = max(own, min(waits.window_left(answer.headers) or 0.0, WINDOW))
+    # What else a server says is the least: it counts on nobody else asking meanwhile.
+    return max(own, asked_wait(answer) or 0.0)
 
 
 def retry_after(answer: HttpAnswer) -> float | None:
-    """Return the seconds that a server asks to wait in `Retry-After`; None where it gives none.
-
-    Source: RFC 9110, section 10.2.3. A date is compared with the server's `Date`, where it sends
-    one, and else with this machine's clock.
-    """
-    text = answer.headers.get("retry-after", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,9})?", text):
-        return float(text)
-    until = _seconds_of_date(text)
-    if until is None:
-        return None
-    now = _seconds_of_date(answer.headers.get("date", ""))
-    return max(0.0, until - (time.time() if now is None else now))
+    """Return the seconds that a server asks to wait in `Retry-After`; None where it gives none."""
+    return waits.retry_after(answer.headers)
 
 
-def _seconds_of_date(date: str) -> float | None:
-    try:
-        return email.utils.parsedate_to_datetime(date[:64]).timestamp()
-    except (ValueError, OverflowError):
-        return None
+def asked_wait(answer: HttpAnswer) -> float | None:
+    """Return the seconds that a server asks to wait, wherever it says so; None for none."""
+    if (wait := retry_after(answer)) is not None or answer.status not in NOT_NOW:
+        return wait
+    return waits.told_wait(answer.headers, answer.body)
 
 
 def cache_hit(headers: Mapping[str, str]) -> str | None:

@@ -23,8 +23,8 @@ from fairgate.io.http_messages import (
     HttpError,
     Limits,
     Request,
+    asked_wait,
     meant,
-    retry_after,
 )
 from fairgate.io.inner_errors import TOO_LONG, inner_error, is_broken
 
@@ -201,7 +201,7 @@ class HttpService:
             target = harmless(self.concealed(answer.headers.get("location", ""))[:100])
             return f"redirects are not followed: name the address it leads to ({target!r})"
         slower = "lower `concurrency`" if self.sets_pace else "run again later"
-        if answer.status in BUSY and (wait := retry_after(answer)) is not None:
+        if answer.status in BUSY and (wait := asked_wait(answer)) is not None:
             return f"it asks to wait {wait:g} s: {slower}"
         if status == RATE_LIMITED and answer.status != RATE_LIMITED:
             return slower

@@ -27,6 +27,10 @@ _STEP = re.compile(
     r"""\.(?P<name>[^\W\d][\w-]*)|\[(?:(?P<position>-?\d{1,6})|(?P<all>\*)|'(?P<quoted>[^'\\]*)'|"""
     r""""(?P<double>[^"\\]*)")\]"""
 )
+_JAVASCRIPT = re.compile(
+    r"""\bjson((?:\??\.[^\W\d]\w*|(?:\?\.)?\[(?:\d{1,6}|'[^'\\]*'|"[^"\\]*")\])+)"""
+)
+"""What promptfoo's `transformResponse` says of the answer: `json.choices[0].message.content`."""
 MOST_DOCUMENTS = 1000
 _MOST_CHARACTERS = 1_000_000
 _MOST_NAME = 200
@@ -66,6 +70,10 @@ class JsonPath:
 
 def json_path(text: str) -> JsonPath:
     """Return the path that a text means. Raises ValueError with what was expected."""
+    script = _JAVASCRIPT.search(text)
+    if script is not None and not text.startswith("$"):
+        path = f"${script[1].replace('?.[', '[').replace('?.', '.')}"
+        raise ValueError(f"found {quoted(text)}, which is JavaScript; write `{path[:200]}`")
     if not text.startswith("$"):
         raise ValueError(f"found {quoted(text)}, expected a path such as `$.answer`")
     steps: list[Step] = []

@@ -14,6 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Generator as PythonGenerator
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -37,7 +38,7 @@ from fairgate.domain.schema import Access, Address, ByShape, Names, Role, Seed, 
 from fairgate.domain.wording import concealed_in_answer, harmless, quoted, shown
 from fairgate.io.http_messages import ATTEMPTS, HttpAnswer, HttpError, failure_in
 from fairgate.io.http_service import HttpService
-from fairgate.io.replies import served_of, text_of_parts
+from fairgate.io.replies import place_of_text, served_of, text_of_parts
 from fairgate.relations.oracles.text import spoken, spoken_spans
 from fairgate.systems.listed_tokens import MOST_LISTED, lacking_in, listed_degrees
 from fairgate.systems.models import WHICH_GRAPH, GraphFile
@@ -89,6 +90,10 @@ _CUT = ("length", "max_tokens", "max_output_tokens", "model_length")
 _WITHHELD = "filter|safety|block|prohibit|recitation|spii|refusal|sensitive"
 _FILTERED = r"content.?(?:filter|management|policy)|responsible.?ai|moderation"
 """How filters say that they refuse a prompt."""
+_NOT_LOADED = r"\bno models?\b.{0,20}\bloaded|\bnot loaded|\bload a model|\bpulling it"
+"""How LM Studio, llama.cpp's server and Ollama say that they have not loaded a model."""
+_OTHER_MODELS = r"\bmodels?\b.{0,160}\b(?:available|choose from|one of|(?:known|valid) models)\b"
+"""How servers begin the list of the models that they have."""
 _NO_CONTENT = "have no content (`null`), however often they are asked for, and no reason for it"
 _PLACES = re.compile(r"(\{(?:instruction|documents|text)\})")
 
@@ -429,9 +434,13 @@ class ChatEndpoint:
         return answer, why_silent
 
     def _advice(self, words: str) -> str:
-        """Return what to do where a refusal names a filter, or a field that was sent."""
+        """Return what to do where a refusal names a filter, models, or a field that was sent."""
         if re.search(_FILTERED, words, re.IGNORECASE):
             return "its filter refuses this text: take another text, or set the filter lower"
+        if re.search(_NOT_LOADED, words, re.IGNORECASE):
+            return "load the model in the server, or name in `model` one that is loaded"
+        if re.search(_OTHER_MODELS, words, re.IGNORECASE):
+            return "name in `model` one of those that it lists"
         sent = ("temperature", "top_p", "top_k", "seed", "top_logprobs", "logprobs")
         for name in (*sent, "chat_template_kwargs", *self._endpoint.extra_body):
             if re.search(rf"(?<![\w.]){re.escape(name)}\b", words):
@@ -481,7 +490,7 @@ class ChatEndpoint:
         try:
             value = read_json(answer.body, strict=False)
             message = _message(value)
-            text = _content(message)
+            text = _content(message, value)
         except (JsonError, TypeError) as error:
             streams = re.match(rb"\s*(?:data|event):|\s*\{.*\}\r?\n\s*\{", answer.body)
             begins = answer.body[:_BEGINNING].decode("utf-8", "replace").strip()
@@ -490,6 +499,7 @@ class ChatEndpoint:
                 f"({service.concealed(str(error))}), it begins "
                 f"{quoted(service.concealed(begins))}; expected "
                 '{"choices": [{"message": {"content": "…"}}]}'
+                + _elsewhere(answer.body)
                 + ("; it is a stream: let the server answer in one piece" if streams else "")
             ) from None
         usage = usage_of(value)
@@ -517,6 +527,17 @@ class ChatEndpoint:
             yield f"{self._service.name}: {count:,} of {self._answers:,} answers {why}"
 
 
+def _elsewhere(body: bytes) -> str:
+    """Say where a reply of another API has its text; empty where that is not known."""
+    with suppress(JsonError):
+        if place := place_of_text(read_json(body, strict=False)):
+            return (
+                f"; found a text at `{place}`: give `base_url` the server's OpenAI-compatible "
+                f"address, or ask it as an application, `http` with `response: {{answer: {place}}}`"
+            )
+    return ""
+
+
 def _message(value: Any) -> Mapping[str, Any] | None:
     """Return the message of a completion; None where an answer is none."""
     choices = value.get("choices") if isinstance(value, Mapping) else None
@@ -525,10 +546,13 @@ def _message(value: Any) -> Mapping[str, Any] | None:
     return message if isinstance(message, Mapping) else None
 
 
-def _content(message: Mapping[str, Any] | None) -> str | None:
+def _content(message: Mapping[str, Any] | None, value: Any) -> str | None:
     """Return the model's text, for a refusal its reason; None for nothing. Raises TypeError."""
     if message is None:
-        raise TypeError("no message")
+        is_within = isinstance(value, str)
+        raise TypeError(
+            "a text with JSON in it: let it be encoded once" * is_within or "no message"
+        )
     text = text_of_parts(message.get("content"))
     text = text or message.get("refusal") or text
     if text is not None and (not isinstance(text, str) or len(text) > _MOST_CHARACTERS):

@@ -73,6 +73,7 @@ FAULTS = {
     "no choice": ((200, {"choices": []}), 1, 4, "no completion"),
     "no text": ((200, {"choices": [{"message": {"content": ["x"]}}]}), 1, 4, "no completion"),
     "a list": ((200, []), 1, 4, "no completion"),
+    "encoded twice": ((200, b'"{\\"choices\\": [{\\"message\\": {\\"content\\": \\"x\\"}}]}"'), 1, 4, "(a text with JSON in it: let it be encoded once)"),
     "too much": ((200, b"x" * (17 << 20)), 1, 4, "larger than 16,777,216 bytes"),
     "not UTF-8": ((200, b'{"choices": "\xff"}'), 1, 4, "is not UTF-8"),
     "elsewhere": ((302, {}), 1, 4, "HTTP 302"),
@@ -239,7 +240,7 @@ def test_where_a_reply_of_another_api_has_its_text_is_told(
     value, where = ELSEWHERE[name]
     chat.answer = lambda prompt: (200, value)
     assert gate(concurrency=1) == 4
-    assert "the answer is no completion" in place.err
+    assert f"found a text at `{where}`: give `base_url`" in place.err
     app = start()
     app.faults = [(200, {}, json.dumps(value).encode())] * 9
     assert place.gate(http_system(app, concurrency=1), **NO_RETRIEVAL) == 4
@@ -391,6 +392,11 @@ ADVICE = {
     "FastAPI": (422, None, "'body seed: Extra inputs are not permitted'; the model may not take these settings: `extra_body: {seed: null}`"),
     "fewer": (400, {"message": "top_logprobs must be at most 5"}, "`top_logprobs: 5` asks for fewer"),
     "a filter": (400, {"message": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", "code": "content_filter"}, "its filter refuses this text"),
+    "LM Studio": (404, {"message": "No models loaded. Please load a model in the developer page or use the 'lms load' command.", "code": "model_not_found"}, "load the model in the server"),
+    "Ollama": (404, {"message": "model 'small' not found, try pulling it first", "type": "api_error"}, "load the model in the server"),
+    "llama.cpp": (400, {"code": 400, "message": "model is not loaded", "type": "invalid_request_error"}, "load the model in the server"),
+    "a list of models": (404, {"message": "model 'small' not found, available: llama-3, qwen"}, "name in `model` one of those that it lists"),
+    "another list": (400, {"message": "Invalid model 'small'. Must be one of: llama-3, qwen"}, "name in `model` one of those that it lists"),
     "a provider's words": (400, {"message": "Provider returned error", "metadata": {"raw": "top_k is not supported"}}, "Provider returned error: top_k is not supported'; the model may"),
 }  # fmt: skip
 FASTAPI = {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}  # fmt: skip

@@ -1,6 +1,7 @@
 """A status of success with an error inside: kept in its own words, and retried like its status."""
 
 import http.server
+import json
 
 import pytest
 from contract.conftest import NO_RETRIEVAL
@@ -31,16 +32,34 @@ FORMS = {
     "Ollama": (404, {"error": f"{WORDS}: model 'x' not found"}),
     "FastAPI": (500, {"detail": WORDS}),
     "FastAPI's fields": (500, {"detail": [{"loc": ["body"], "msg": WORDS, "type": "x"}]}),
+    "Cloudflare": (500, {"success": False, "errors": [{"code": 7003, "message": WORDS}], "result": None}),
+    "MiniMax": (429, {"base_resp": {"status_code": 1002, "status_msg": f"{WORDS}, rate limit"}}),
     "a code": (403, {"code": "403", "msg": WORDS}),
     "a failure": (500, {"status": "error", "message": WORDS}),
+    "true": (500, {"error": True, "message": WORDS}),
     "a text": (503, {"error": f"{WORDS}, the model is overloaded"}),
     "a time-out": (504, {"error": {"type": "timeout", "message": WORDS}}),
+    "Alibaba": (429, {"Error": {"Code": "Throttling.User", "Message": WORDS}}),
+    "Lambda": (504, {"errorMessage": f"{WORDS}: task timed out", "errorType": "x", "errorCode": "x"}),
+    "AWS": (429, {"__type": "ThrottlingException", "message": WORDS}),
     "Azure's gateway": (429, {"statusCode": 429, "message": WORDS}),
+    "Baidu": (401, {"error_code": 110, "error_msg": f"{WORDS}: unauthorized"}),
+    "Apigee": (500, {"fault": {"faultstring": WORDS, "detail": {"errorcode": "x"}}}),
+    "an application": (500, {"err": WORDS}),
     "a key": (401, {"error": {"message": f"{WORDS}: Invalid API key"}}),
     "a message alone": (429, {"message": f"{WORDS}: too many requests"}),
     "a message of a limit": (429, {"message": f"{WORDS}: a trial key is limited to 20 calls / minute"}),
+    "Baidu's limit": (429, {"error_code": 18, "error_msg": f"{WORDS}: qps request limit reached"}),
+    "RFC 9457": (429, {"type": "about:blank", "title": "Too many", "status": 429, "detail": WORDS}),
+    "handed on": (503, {"response": {"error": {"message": WORDS, "code": "overloaded"}}}),
+    "handed on as a result": (429, {"result": {"status": "error", "message": f"{WORDS}: rate limit"}}),
+    "handed on as a text": (500, {"statusCode": 500, "body": json.dumps({"error": WORDS})}),
     "Lambda's": (504, {"errorMessage": f"{WORDS}: task timed out after 3 s", "errorType": "x"}),
+    "GraphQL": (429, {"data": None, "errors": [{"message": WORDS, "extensions": {}, "code": "RATE_LIMITED"}]}),
     "JSON-RPC": (503, {"jsonrpc": "2.0", "id": 1, "error": {"code": -32000, "message": f"{WORDS}: busy"}}),
+    "Zhipu": (429, {"code": 1302, "msg": f"{WORDS}: 您的账户已达到速率限制", "success": False}),
+    "Gemini blocks the prompt": (400, {"promptFeedback": {"blockReason": WORDS}, "usageMetadata": {}}),
+    "Gemini blocks the answer": (400, {"candidates": [{"finishReason": WORDS, "index": 0}]}),
     "too many tokens": (413, {"error": {"message": f"{WORDS}: too many input tokens"}}),
     "too long": (413, {"error": {"message": f"{WORDS}: maximum context length"}}),
 }  # fmt: skip
