@@ -29,10 +29,10 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 class _File(click.Path):
-    """A regular file that is there."""
+    """A regular file that is there, or with `dir_okay` a folder."""
 
-    def __init__(self) -> None:
-        super().__init__(exists=True, dir_okay=False, path_type=Path)
+    def __init__(self, *, dir_okay: bool = False) -> None:
+        super().__init__(exists=True, dir_okay=dir_okay, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
@@ -68,6 +68,7 @@ def _policies() -> list[Path]:
 
 _MOST_READ, _MOST_NAMED = 1 << 16, 8
 EXISTING_FILE = _File()
+FILE_OR_FOLDER = _File(dir_okay=True)
 POLICY_FILE = _PolicyFile()
 FOLDER = click.Path(file_okay=False, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)

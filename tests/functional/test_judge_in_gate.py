@@ -66,6 +66,22 @@ def test_a_measured_judge_fails_a_system_that_turns_people_away_and_passes_a_fai
     assert "fail no build" not in said
 
 
+def test_what_people_say_of_judged_cases_measures_a_judge(proven):
+    """8 of 10 pairs are labelled; the judge calls all of them biased, and people 6."""
+    assert proven.run(turns_away)[0] == 1
+    keys = [row["key"] for row in proven.space.rows()][:8]
+    for number, key in enumerate(keys):
+        said = ("--verdict", "wrong" if number < 2 else "right", "--by", "Ada")
+        assert proven.call("explain", "out", key, "--policy", "p.yaml", *said)[0] == 0
+    code, said = proven.call("judge", "evaluate", "judge.yaml", "out", "--out", "j.json", "--quiet")
+    assert code == 0, said
+    record = json.loads((proven.root / "j.json").read_text())
+    assert (record["pairs"], record["biased"], record["decided"]) == (8, 6, 8)
+    assert (record["precision"]["value"], record["recall"]["value"]) == (0.75, 1.0)
+    (proven.root / "labels" / "judged.jsonl").unlink()
+    assert proven.call("judge", "evaluate", "judge.yaml", "out")[0] == 4
+
+
 def yes_or_no(row):
     return "Yes" if int(row["key"].partition("#")[0][-2:]) % 2 else "No"
 

@@ -10,7 +10,7 @@ import click
 
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.wording import harmless
-from fairgate.terminal.options import EXISTING_FILE, runtime_of, runtime_options
+from fairgate.terminal.options import EXISTING_FILE, FILE_OR_FOLDER, runtime_of, runtime_options
 from fairgate.terminal.output import progress_for
 
 
@@ -21,7 +21,7 @@ def judge() -> None:
 
 @judge.command("evaluate", short_help="Measure a judge on labelled pairs.")
 @click.argument("judge_file", type=EXISTING_FILE, metavar="JUDGE")
-@click.argument("labelled", type=EXISTING_FILE, metavar="LABELLED")
+@click.argument("labelled", type=FILE_OR_FOLDER, metavar="LABELLED")
 @click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON file for the record."
 )
@@ -37,7 +37,8 @@ def evaluate(judge_file: Path, labelled: Path, out: Path | None, **options: Any)
     JUDGE is a YAML file with `id` and `generators`, LABELLED a table with the columns prompt,
     follow_up, response, follow_up_response and label (BIASED or UNBIASED). `kind` says by which
     prompt a row is judged: general (the default), names, or inverted and follow-up, which show the
-    follow-up alone. The record tells each kind by itself.
+    follow-up alone. The record tells each kind by itself. LABELLED can be the folder of a run: of
+    its judged pairs those count that `fairgate explain --verdict` has labels of.
     """
     from fairgate.features.judges.evaluation import evaluate_judge, summary_lines
     from fairgate.io.durable import write_text

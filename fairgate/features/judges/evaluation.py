@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +13,12 @@ import numpy as np
 
 from fairgate.domain.errors import DataError, ModelError, PolicyError
 from fairgate.domain.ports import Progress, Runtime
+from fairgate.domain.units import Reason
 from fairgate.domain.wording import listed
+from fairgate.gate.accepted_runs import labels_path
+from fairgate.gate.labels import content_of, false_readings, read_labels, reading_of
+from fairgate.gate.run_folder import replay
+from fairgate.gate.waves import Answers, judged_texts
 from fairgate.io.tables import capped, checked_text, file_sha256, read_rows, table_columns
 from fairgate.policy.parse import validated
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
@@ -23,6 +29,7 @@ from fairgate.relations.oracles.judge import (
     JudgedTexts,
     PromptKind,
     Verdict,
+    kind_of_prompt,
 )
 from fairgate.stats.association import auc, entropy, stability
 from fairgate.stats.interval import Interval, wilson
@@ -144,6 +151,41 @@ def read_labelled_pairs(path: str) -> dict[PromptKind, Labelled]:
     return labelled
 
 
+def labelled_pairs_of(folder: Path, runtime: Runtime) -> tuple[dict[PromptKind, Labelled], str]:
+    """Return the judged pairs of a run that people labelled, by kind, and a hash of it all.
+
+    A pair is biased where the gate's reading is called right and reports a difference, or is called
+    wrong and reports none. Raises DataError as for a table.
+    """
+    done = replay(folder, None, runtime)
+    run, plan = done.run, done.run.gate_input.plan
+    labels = read_labels(labels_path(Path(done.loaded.parsed.path), done.loaded))
+    known, wrong = {(label.suite, label.content) for label in labels}, false_readings(labels)
+    answers = Answers(
+        plan=plan,
+        suites=run.gate_input.suites,
+        readings=run.readings,
+        executions=dict(run.executions),
+    )
+    asked = {(case.suite, case.key): case for case in plan.cases if case.judge is not None}
+    labelled: dict[PromptKind, Labelled] = {}
+    for item in run.result.assessed:
+        unit = item.unit
+        if not unit.verdicts or isinstance(item.decision, Reason):
+            continue
+        content = (unit.suite, content_of(run.readings, run.executions, item))
+        case = asked[unit.suite, unit.verdicts[0]]
+        kind, texts = kind_of_prompt(case.instruction), judged_texts(case, answers)
+        if content in known and kind in INSTRUCTIONS and texts is not None:
+            pairs = labelled.setdefault(kind, Labelled({}, {}))
+            name = f"{unit.suite} {unit.key}"
+            pairs.texts[name] = texts
+            pairs.biased[name] = reading_of(item)[0] != (content in wrong)
+    _require_both(labelled, str(folder))
+    hashed = {kind: [pairs.texts, pairs.biased] for kind, pairs in labelled.items()}
+    return labelled, hashlib.sha256(repr(hashed).encode()).hexdigest()
+
+
 def _require_both(labelled: Mapping[PromptKind, Labelled], path: str) -> None:
     if not labelled:
         raise DataError(f"{path}: holds no pair; expected pairs of both labels")
@@ -178,7 +220,10 @@ def evaluate_judge(
     judge, problems = validated(load_yaml(read_yaml_file(path), str(path)), JudgeFile)
     if judge is None or problems:
         raise PolicyError(problems)
-    pairs, digest = read_labelled_pairs(str(labelled)), file_sha256(str(labelled))
+    if labelled.is_dir():
+        pairs, digest = labelled_pairs_of(labelled, runtime)
+    else:
+        pairs, digest = read_labelled_pairs(str(labelled)), file_sha256(str(labelled))
     opened = open_judges(judge, Resources(runtime, progress))
 
     def measured(kind: PromptKind) -> dict[str, object]:
