@@ -47,15 +47,12 @@ NOTHING: Mapping[str, Any] = {
     "install": "", "corpus": "",
     "python": "3.11", "port": "8000", "service": "", "env": [], "url": "/ask", "ready": "/",
     "asked": "question", "given": "documents", "answer": "answer", "documents": "documents",
-    "document": "", "lacking": [], "open": {"url": "", "asked": "", "answer": ""}, "notes": [],
+    "lacking": [], "open": {"url": "", "asked": "", "answer": ""}, "notes": [],
 }  # fmt: skip
 """What templates are given where nothing is found in a folder."""
 ANYBODY = "org"
 """Stands for the owner of a fork or copy of FairGate where none is known."""
-_FROM_GITHUB = re.compile(
-    r"(?:git\+)?(?:https|ssh)://(?:[^/@]*@)?[\w.-]*github[\w.-]*(?::\d+)?/([\w-]+)/fairgate(?:\.git)?/?"
-    r"|\w+@[\w.-]*github[\w.-]*:([\w-]+)/fairgate(?:\.git)?"
-)
+_FROM_GITHUB = re.compile(r"(?:https|ssh)://(?:[^/@]*@)?github\.com/([\w-]+)/fairgate(?:\.git)?/?")
 _CORPORA = ("corpus", "documents", "notes", "knowledge")
 
 
@@ -330,19 +327,8 @@ def found(folder: Path) -> dict[str, Any]:
 
 
 def own_owner() -> str:
-    """Return the owner of the fork or copy that this FairGate was installed from; empty: unknown.
-
-    pip notes where it got a package from; a clone knows where it was cloned from.
-    """
-    import fairgate
-    from fairgate.io.git import repository_of
+    """Return the owner of the fork or copy that pip installed FairGate from; empty: unknown."""
     from fairgate.io.installation import direct_url
 
-    addresses = [str(direct_url().get("url"))]
-    package = Path(fairgate.__file__).resolve().parent
-    repository = repository_of(package)
-    if repository is not None and repository.top == package.parent:
-        origin = repository.ask("config", "--get", "remote.origin.url") or b""
-        addresses.append(origin.decode("utf-8", "replace").strip())
-    matches = (_FROM_GITHUB.fullmatch(address) for address in addresses)
-    return next((match[1] or match[2] for match in matches if match), "")
+    match = _FROM_GITHUB.fullmatch(str(direct_url().get("url")))
+    return match[1] if match else ""
