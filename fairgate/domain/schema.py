@@ -334,12 +334,8 @@ class Capabilities:
     """Answers the same question alike whenever it is asked."""
     temperature: float | None = None
     """At which its answers are drawn; None: not known."""
-    runs_a_model: bool = False
-    """FairGate itself runs its language model."""
     top_k: int = 0
     """How many documents its own retriever is asked for; 0: it decides."""
-    side_by_side: int = 1
-    """How many questions are under way at once."""
     prompt: str | None = None
     """The policy's template of its generator's prompt."""
     decoding: object = "of the application"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from fairgate.domain.ports import SILENT, Runtime, SystemUnderTest
 from fairgate.domain.schema import Capabilities
 from fairgate.domain.units import Reason
 from fairgate.domain.wording import duration, harmless
-from fairgate.gate.attribution import crosses, most_pairs, most_questions
+from fairgate.gate.attribution import crosses
 from fairgate.gate.composition import Composition
 from fairgate.gate.decide import all_rejected
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
@@ -33,11 +32,6 @@ from fairgate.gate.seen import (
     keep,
     without_value,
 )
-from fairgate.metrics.sentences import TEXT
-from fairgate.relations.oracles.text import spoken
-from fairgate.relations.sentences.facts import facts
-from fairgate.relations.sentences.phrasings import KINDS, says
-from fairgate.relations.sentences.splitting import sentences
 from fairgate.reports.escaping import redacted
 from fairgate.suites.readings import Readings
 from fairgate.systems.catalogue import kind_of
@@ -55,9 +49,6 @@ from fairgate.terminal.options import (
 _WORD = "marigold"
 _REMEMBER = (f"Please remember the word {_WORD}.", "Which word did I ask you to remember?")
 _SHOWN = 90
-_MOST_FACTS = 8
-_TOGETHER = 64
-"""Questions by which the pace of a model that runs here is measured."""
 
 
 @click.command(short_help="Ask a policy's system three questions.")
@@ -71,7 +62,7 @@ def doctor(policy: Path, **options: Any) -> int:
     Shows what came back and how it is read, what can be measured and why not the rest, how many
     questions a run asks and how long that takes. Where a suite holds conversations, one more
     question tells whether the system knows the turn before. Nothing is judged; `check` tries the
-    gates against what was seen. A model that runs here is asked 64 more, for its pace.
+    gates against what was seen.
     """
     runtime = runtime_of(options)
     tried = _try_out(load_policy(policy, runtime), runtime)
@@ -94,8 +85,6 @@ class _Tried(NamedTuple):
     notes: Sequence[str]
     questions: int
     characters: int
-    attribution: int
-    """Most questions that attribution may add."""
     pace: Sequence[str]
     """How long a run takes and what it costs, as far as that is known."""
 
@@ -118,13 +107,6 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
             tried.append((case, executions.get((case.suite, case.key)), seconds))
         is_heard = can.speaks_in_turns and can.repeatable
         memory = _memory(loaded.plan, system) if is_heard else []
-        sample = (
-            _sample(loaded.plan, {case.key for case, _, _ in tried}) if can.runs_a_model else []
-        )
-        started = time.monotonic()
-        if sample:  # a model here answers many questions together, in much less time than each
-            system.execute(sample, SILENT)
-        together = time.monotonic() - started
     prompts = {
         render_prompt(
             DEFAULT_TEMPLATE, instruction=case.instruction, text=case.text,
@@ -134,21 +116,12 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
     }  # fmt: skip
     pace = []
     later = [seconds for _, _, seconds in tried[1:]]  # the first one also loads
-    if sample:
-        needed = duration(together / len(sample) * len(prompts))
-        asked = f"At the pace of {len(sample)} more, asked together"
-        pace.append(f"{asked}, {len(prompts):,} take about {needed}.")
-    elif later and can.repeatable:
+    if later and can.repeatable:
         alone = sum(later) / len(later) * len(prompts)
-        needed = f"about {duration(alone)}"
-        if can.side_by_side > 1:
-            needed = (
-                f"from {duration(alone / can.side_by_side)}, if {can.side_by_side} side by side "
-                f"are answered as quickly as one, to {duration(alone)}, if one after the other"
-            )
-        if kind.id == "command":
-            needed = f"at most {duration(alone)}: a run does not start the program for each"
-        pace.append(f"At the pace of these three, {len(prompts):,} take {needed}.")
+        pace.append(
+            f"At the pace of these three, {len(prompts):,} take {duration(alone)} one after the "
+            "other; a run asks several at once."
+        )
     if tokens := composition.reported_tokens / len(tried):
         needed = f"{round(tokens * len(prompts)):,}"
         pace.append(f"By what these three report it costs about {needed} tokens.")
@@ -177,7 +150,6 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
         ],
         questions=len(prompts),
         characters=sum(map(len, prompts)),
-        attribution=_most_for_attribution(loaded, can),
         pace=pace,
     )
 
@@ -192,9 +164,7 @@ def _lines(tried: _Tried) -> Iterator[str]:
     yield from tried.memory
     yield from (f"  note: {harmless(notice)}" for notice in tried.notes)
     amount = f"{tried.questions:,} questions of {tried.characters:,} characters in all"
-    most = tried.attribution
-    more = f"; attribution asks at most {most:,} more once answers are known" * bool(most)
-    yield f"A run asks {amount}, without documents{more}."
+    yield f"A run asks {amount}, without documents and attribution."
     yield from tried.pace
     name = shlex.quote(tried.loaded.parsed.path)
     run, accept = called("run"), called("baseline accept", tried.loaded.parsed.path)
@@ -228,7 +198,6 @@ def _record(tried: _Tried) -> dict[str, Any]:
         "notes": [*map(str.strip, tried.memory), *tried.notes],
         "questions": tried.questions,
         "characters": tried.characters,
-        "attribution": tried.attribution,
         "pace": list(tried.pace),
     }
 
@@ -252,27 +221,6 @@ def _memory(plan: TestPlan, system: SystemUnderTest) -> list[str]:
         "and every conversation passes; a system that only ever answers with labels cannot tell"
     )
     return [not_shown]
-
-
-def _sample(plan: TestPlan, tried: AbstractSet[str]) -> list[Case]:
-    """Return cases of the whole plan, evenly spread, that were not asked yet."""
-    fresh = [case for case in plan.cases if case.key not in tried and not case.waits]
-    return fresh[:: max(1, len(fresh) // _TOGETHER)][:_TOGETHER]
-
-
-def _most_for_attribution(loaded: LoadedPolicy, can: Capabilities) -> int:
-    """Return how many questions attribution may add."""
-    if not (can.gives_documents and can.takes_documents and can.repeatable):
-        return 0
-    return sum(
-        most_questions(
-            loaded.plan.units_of(name),
-            is_greedy=can.is_greedy,
-            pairs=most_pairs(suite, len(loaded.plan.cases_of(name))),
-        )
-        for name, suite in loaded.suites.items()
-        if crosses(suite)
-    )
 
 
 def _chosen(plan: TestPlan) -> list[Case]:
@@ -317,12 +265,10 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
     if execution is None or execution.response is None:
         yield "  answer   none"
         return
-    suite, read = loaded.suites[case.suite], _read(loaded, case, execution)
+    read = _read(loaded, case, execution)
     if Reason.NOT_ASKED not in read:
         yield f"  answer   {_short(execution.response) or '(empty)'}"
         yield f"  read as  {harmless(', '.join(read))}"
-        if TEXT in suite.columns:
-            yield from _sentences(execution.response, suite.thinking)
     if execution.documents is None:
         yield "  documents: not told"
         return
@@ -331,18 +277,6 @@ def _answer(loaded: LoadedPolicy, case: Case, execution: Execution | None) -> It
         label = ", ".join(part for part in (document.id, document.label) if part is not None)
         text = "(no text)" if document.text is None else _short(document.text)
         yield f"    {harmless(label) or '(no id, no label)'}: {text}"
-
-
-def _sentences(response: str, thinking: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """Yield an answer sentence by sentence, and what the lists and patterns see in it."""
-    text = spoken(response, tuple(thinking))
-    for number, sentence in enumerate(sentences(text), 1):
-        yield f"    sentence {number}: {_short(sentence)}"
-    all_facts = sorted(facts(text))
-    listed_facts = ", ".join(f"{fact.kind} {fact.value}" for fact in all_facts[:_MOST_FACTS])
-    yield f"    facts: {harmless(listed_facts) or 'none'}"
-    statements = [f"{kind} ({harmless(words)})" for kind in KINDS if (words := says(kind, text))]
-    yield f"    says: {', '.join(statements) or 'no refusal, no hand-off, nothing of who asks'}"
 
 
 def _measured(

@@ -38,9 +38,6 @@ from fairgate.reports.material import PairRow
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
-from fairgate.suites.metamorphic.sentences import readings_between, sentence_vectors
-from fairgate.suites.metamorphic.shift import texts_beside
-from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Suite
 from fairgate.terminal import options as shared
 from fairgate.terminal.document import echo_json
@@ -57,12 +54,11 @@ _REASONS = {
     "unstable": "unstable: a thin margin",
 }
 _PHRASE = 26
-_NAMED = 5
 
 
 @click.command(short_help="Show everything about one pair of a run.")
 @click.argument("run", type=shared.EXISTING_FOLDER, metavar="RUN")
-@click.argument("case", metavar="CASE", required=False)
+@click.argument("case", metavar="CASE")
 @click.option("--suite", help="Suite of the case, where several have it.")
 @click.option(
     "--policy",
@@ -78,12 +74,12 @@ _NAMED = 5
 @click.option("--date", type=shared.DATE, help="Date to store (default: today).")
 @shared.json_option
 @shared.runtime_options
-def explain(run: Path, case: str | None, **options: Any) -> int:
+def explain(run: Path, case: str, **options: Any) -> int:
     """Show what happened to the follow-up CASE in the finished run in the folder RUN.
 
     Shows both prompts with the difference marked, both document lists side by side, both answers
-    with margins, the crossed answers, the reference's answers and documents where there is one, the
-    answers to control prompts, one sentence about it all, and what parity says of the identity.
+    with margins, the crossed answers, the reference's answers where there is one, the answers to
+    control prompts, one sentence about it all, and what parity says of the identity.
 
     With --verdict it keeps a label of the case, by a hash and without its texts. Reports then say
     how often what is reported is read right; what somebody calls read wrong is no example again.
@@ -96,8 +92,6 @@ def explain(run: Path, case: str | None, **options: Any) -> int:
         raise UsageError(f"--verdict needs --by NAME, of at most {MOST_CHARACTERS} characters")
     # An old run may be read after a waiver's end.
     done = replay(run, options["policy"], replace(shared.runtime_of(options), today=None))
-    if case is None:
-        raise UsageError(f"name the CASE to explain; {_cases(done.run, options['suite'])}")
     record, prompts = explain_case(
         done.run, case, suite=options["suite"], vectors=done.vectors,
         redact=done.loaded.policy.redact,
@@ -257,12 +251,11 @@ def explain_case(
     }
     if run.gate_input.suites[unit.suite].setup.has_reference:
         record["reference"] = {
-            "moved": _moved(item, _readings_beside(run, item, vectors)),
+            "moved": _moved(item),
             "answers": [
                 answer(reference_key(case.key), what)
                 for case, what in ((source, "source"), (follow_up, "follow-up"))
             ],
-            **_documents_beside(run, item, redact),
         }
     if SENTENCES_COLUMNS[0] in item.claims:
         record["sentences"] = _in_sentences(run, item, redact)
@@ -329,29 +322,14 @@ def _parity_lines(record: Record) -> Iterator[str]:
             yield f"    {100 * estimate:+.1f} said as {plain(quoted(phrase))}"
 
 
-def _readings_beside(run: GateRun, item: Assessed, vectors: VectorsOf) -> list[str]:
-    """Name the readings by which an answer in sentences differs from the reference's."""
-    suite = run.gate_input.suites[item.unit.suite]
-    if not isinstance(suite, MetamorphicSuite) or not suite.policy.reads_sentences:
-        return []
-    own, other = texts_beside(suite, item.unit, run.executions)
-    if not own or not other:
-        return []
-    at = sentence_vectors([*own[0].masked, *other[0].masked], vectors)
-    if at is None:
-        return []
-    return [name.partition("/")[2] for name in readings_between(own[0], other[0], at)]
-
-
-def _moved(item: Assessed, differing: Sequence[str] = ()) -> str:
+def _moved(item: Assessed) -> str:
     """Say what of the pair moved from the reference, or why that is not known."""
     answers = item.claims.get(shift.ANSWER, Reason.NO_REFERENCE)
     documents = item.claims.get(shift.DOCUMENTS, Reason.NO_REFERENCE)
     changes = item.claims.get(shift.CHANGES, Reason.NO_REFERENCE)
     words = []
     if not isinstance(answers, Reason):
-        by = f" ({', '.join(differing)})" if differing else ""
-        words.append(f"the answer moved{by}" if answers else "the answer did not move")
+        words.append("the answer moved" if answers else "the answer did not move")
     elif answers is not Reason.NOT_ASKED:
         words.append(f"whether the answer moved is not known: {REASON_WORDS[answers]}")
     if not isinstance(changes, Reason) and changes:
@@ -360,32 +338,6 @@ def _moved(item: Assessed, differing: Sequence[str] = ()) -> str:
     if not isinstance(documents, Reason):
         words.append(f"{100 * documents:.0f} % of the reference's documents are not found")
     return "; ".join(words) or "nothing can be compared"
-
-
-def _documents_beside(run: GateRun, item: Assessed, redact: Redaction) -> dict[str, list[Record]]:
-    """Return the documents of the follow-up that came, and that went, beside the reference's."""
-    key = item.unit.asks[FOLLOW_UP]
-    own, other = (
-        {document_key(document): document for document in execution.documents or ()}
-        if (execution := run.executions.get((item.unit.suite, name))) is not None
-        else {}
-        for name in (key, reference_key(key))
-    )
-
-    def listed(first: Mapping[str | None, Document], than: Mapping[str | None, Document]) -> Any:
-        return [_document(each, redact) for name, each in first.items() if name not in than]
-
-    return {"came": listed(own, other), "went": listed(other, own)}
-
-
-def _reference_lines(record: Record) -> Iterator[str]:
-    yield from _answers(f"Beside the reference: {record['moved']}", record["answers"], 9)
-    for side in ("went", "came"):
-        for document in record[side]:
-            label = plain(document["label"] or "no label")
-            yield f"  {side}  {plain(document['id'] or '?')} ({label})"
-            if document["text"] is not None:
-                yield f"      {plain(document['text'])}"
 
 
 def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Record]:
@@ -459,17 +411,6 @@ def _pairs(run: GateRun, suite: str | None) -> list[Assessed]:
         for item in run.result.assessed
         if FOLLOW_UP in item.unit.asks and suite in (None, item.unit.suite)
     ]
-
-
-def _cases(run: GateRun, suite: str | None) -> str:
-    """Name some cases that can be explained, those with changed answers first."""
-    pairs = _pairs(run, suite)
-    changed = [item for item in pairs if is_violated(item)]
-    keys = [quoted(item.unit.key) for item in (changed or pairs)[:_NAMED]]
-    if not keys:
-        return "the run has no pair to explain"
-    kind = "with changed answers" if changed else "in all"
-    return f"of {len(changed or pairs):,} {kind}, the first: {', '.join(keys)}"
 
 
 def _find(run: GateRun, key: str, suite: str | None) -> Assessed:
@@ -598,7 +539,8 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         yield from _parity_lines(record)
         yield ""
     if "reference" in record:
-        yield from _reference_lines(record["reference"])
+        beside = record["reference"]
+        yield from _answers(f"Beside the reference: {beside['moved']}", beside["answers"], 9)
         yield ""
     if "sentences" in record:
         yield from _sentence_lines(record["sentences"])

@@ -77,7 +77,6 @@ class ApplicationKind(SystemKind):
             repeatable=True,
             scores_options=False,
             speaks_in_turns=self.part.takes_turns,
-            side_by_side=self.part.concurrency,
         )
 
     @property

@@ -227,9 +227,7 @@ class LocalPolicy(SystemKind):
             # Of an endpoint it is not known; it is sent several prompts at once.
             is_greedy=isinstance(chosen, GeneratorPolicy) and chosen.chosen_decoding.is_greedy,
             temperature=_temperature(chosen) if answers else None,
-            runs_a_model=is_here,
             top_k=self.retriever.top_k if self.retriever else 0,
-            side_by_side=1 if isinstance(chosen, GeneratorPolicy) else chosen.endpoint.concurrency,
             decoding=_decoding_facts(chosen) if answers else "without answers",
             prompt=chosen.prompt,
         )

@@ -33,7 +33,7 @@ def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
     assert "both together (rrs): yes" in place.out
     assert "attribution: no: the system is handed no documents" in place.out
     assert "A run asks 138 questions of " in place.out
-    assert "if 8 side by side are answered as quickly as one" in place.out
+    assert "At the pace of these three, 138 take " in place.out
     for command in ("run app.yaml", "baseline accept .fairgate/first"):
         assert f"fairgate {command}" in place.out.partition("Next: ")[2]
     assert place.gate(http(app, documents="$.contexts[*]")) == 0, place.err
@@ -126,7 +126,7 @@ def test_a_model_here_and_a_recording(place, ask):
     (place.root / "answers.jsonl").write_text(json.dumps({"key": "s0", "response": "positive"}))
     assert ask({"recorded": "answers.jsonl"}) == 0, place.err
     assert "answer   none" in place.out
-    assert "takes about" not in place.out
+    assert "At the pace" not in place.out
 
 
 def test_what_a_system_says_is_no_command_of_a_terminal(place, ask):

@@ -168,15 +168,6 @@ def test_attribution_has_nothing_to_attribute_without_answers(gate):
     assert "no answer is asked for, so there is none to attribute" in said
 
 
-@pytest.mark.whole
-def test_explain_without_a_case_names_some(gate, capsys):
-    gate("{corpus: corpus.jsonl}")
-    assert main(["explain", "out"]) == ExitCode.USAGE
-    text = "".join(capsys.readouterr())
-    assert "name the CASE to explain" in text
-    assert "#gender/" in text
-
-
 def test_a_base_that_is_not_there_is_looked_for_where_there_is_a_remote(gate, capsys):
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
     for arguments in (

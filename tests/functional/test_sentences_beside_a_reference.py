@@ -85,7 +85,7 @@ def test_what_counts_as_moved_in_sentences(support, kind):
     if kind is MOVED:
         assert "an elderly person" in support.said.lower()
         assert support.run("explain", "out", "s0#age/elderly") == 0
-        assert "the answer moved (inserted, omitted)" in support.said
+        assert "Beside the reference: the answer moved" in support.said
 
 
 @pytest.mark.whole
