@@ -139,38 +139,9 @@ def test_a_missing_part_is_no_verdict_and_replaces_an_earlier_one(matrix, steps,
     assert "answers became worse for race" not in comment["body"]
 
 
-SPENT = {
-    "spent": "the budget of 60 requests is spent. Asked in this run: 60 questions",
-    "left": "1200",
-    "next_step": "the answers are stored: run again to go on from there, or raise `system.budget`",
-}
-
-
 def saying(old, new):
     """Return what replaces words in the facts of a part, with hashes that fit."""
     return lambda folder: rewritten(folder, "shard.json", lambda text: text.replace(old, new))
-
-
-def test_a_spent_budget_is_no_verdict_only_of_the_side_that_decides(history, matrix, steps):
-    history.proposes(files={"policies/small.yaml": POLICY.replace("[race, gender]", "[race]")})
-    payload = steps.merged()
-    matrix.ask(payload)
-    one, other = sorted((matrix.folder / "fairgate-part-2").iterdir())
-    told = {}
-    for folder in (one, other):
-        kept = {file: file.read_text() for file in (folder / "shard.json", folder / "parts.json")}
-        saying('"spent": {}', f'"spent": {json.dumps(SPENT)}')(folder)
-        done = matrix.decide(payload)
-        (comment,) = steps.job.hub.ours(7)
-        told[done.code] = done.log, comment["body"]
-        for file, text in kept.items():
-            file.write_text(text)
-    assert set(told) == {0, 5}
-    assert "The side that does not decide was not judged: no verdict: the budget" in told[0][1]
-    for shown in told[5]:
-        assert f"{SPENT['spent']}; left: 1,200 " in shown
-        again = "(in parts: `fairgate run policies/small.yaml --shard 2/3`)"
-        assert f"or raise `system.budget` {again}" in shown
 
 
 @pytest.mark.parametrize(
@@ -221,9 +192,6 @@ def instead(make):
 HOSTILE = {
     "of another policy": saying('"policy": "small"', f'"policy": {json.dumps(EVIL)}'),
     "of another place": saying('"number": 2', '"number": -2'),
-    "of a spent budget": saying(
-        '"spent": {}', f'"spent": {json.dumps({"spent": "", "left": "1", "next_step": EVIL})}'
-    ),
     "edited": lambda folder: (folder / "shard.json").write_text(EVIL),
     "truncated": lambda folder: os.truncate(folder / "shard-answers.jsonl", 100),
     "too large": lambda folder: os.truncate(folder / "shard-answers.jsonl", 5 << 30),

@@ -1,6 +1,5 @@
 """A budget stops a run before it asks more, and the next run goes on from the store."""
 
-import re
 import sys
 
 import pytest
@@ -99,36 +98,17 @@ def parts_of(place):
         yield place.call("run", "app.yaml", *part, "--quiet", "--allow-python")
 
 
-@pytest.mark.walk(2)
-@pytest.mark.parametrize("name", ["http", "command", "python", "endpoint", "retriever"])
-def test_merged_parts_say_of_a_spent_budget_what_a_run_in_one_says(place, systems, name):
-    system = {**systems[name], "budget": {"requests": 20}}
-    assert place.gate(system) == 5
-    whole = place.err
-    assert "no verdict: the budget of 20 requests is spent. Asked in this run: 20 q" in whole
-    assert list(parts_of(place)) == [5, 5]
-    assert place.call("merge", "app.yaml", "parts", "--out", "out", "--allow-python") == 5
-    assert not (place.root / "out").exists()
-    before, left, after = re.split(r"(?<=left: )(\d+)(?= )", place.err.strip())
-    one, left_of_one, next_step = re.split(r"(?<=left: )(\d+)(?= )", whole.strip())
-    assert before == one
-    commands = ", ".join(f"`fairgate run app.yaml --shard {number}/2`" for number in (1, 2))
-    assert after == f"{next_step} (in parts: {commands})"
-    assert int(left) == int(left_of_one) - 20  # twice the budget was spent
-
-
-@pytest.mark.whole
-def test_one_part_of_a_spent_budget_is_enough_and_asked_again_it_is_merged(place, systems):
+def test_a_part_whose_budget_is_spent_is_missing_until_it_is_asked_again(place, systems):
     place.policy({**systems["http"], "budget": {"requests": 60}})
-    assert place.gate({**systems["http"], "budget": {"requests": 60}}, "whole") == 5
-    for _ in range(5):
+    codes = list(parts_of(place))
+    assert codes == [5, 5]
+    assert "no verdict: the budget of 60 requests is spent" in place.err
+    assert not list((place.root / "parts").glob("*/shard.json"))
+    while 5 in codes:
         codes = list(parts_of(place))
-        code = place.call("merge", "app.yaml", "parts", "--out", "out", "--cache", "parts.c")
-        if codes == [0, 0]:
-            break
-        assert code == 5, place.err
-        assert place.err.count("--shard") == codes.count(5)
-    assert (codes, code) == ([0, 0], 0), place.err
+    assert codes == [0, 0]
+    merge = place.call("merge", "app.yaml", "parts", "--out", "out", "--cache", "parts.c")
+    assert merge == 0, place.err
 
 
 @pytest.mark.walk(1)

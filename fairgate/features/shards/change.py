@@ -17,7 +17,7 @@ from pathlib import Path
 
 import click
 
-from fairgate.domain.errors import BudgetError, ExitCode, UsageError
+from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import harmless
 from fairgate.features.shards import parsed, parts, sentence
 from fairgate.features.shards.parts import Part
@@ -129,12 +129,8 @@ def ask_part(inputs: Inputs, shard_text: str, environment: Mapping[str, str]) ->
         return parts_asked[name]
 
     output = environment.get("GITHUB_OUTPUT", "")
-    try:
-        for policy in inputs.policies:
-            gate_policy(inputs, policy, subject, ask)
-    except BudgetError:  # the folder says it to the step that decides
-        runner.write_outputs(output, {"shard-folder": str(folder)})
-        raise
+    for policy in inputs.policies:
+        gate_policy(inputs, policy, subject, ask)
     for notice in notices:
         click.echo(f"fairgate: note: {harmless(notice)}", err=True)
     lines = [f"{name}: {sentence(part)}" for name, part in parts_asked.items()]

@@ -30,7 +30,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from fairgate import __version__
 from fairgate.domain.cases import Case, TestPlan, first_asked, system_key, uncrossed
-from fairgate.domain.errors import BudgetError, DataError, UsageError
+from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import Document, Execution, SharedDocuments
 from fairgate.domain.ports import (
     NOTHING,
@@ -80,8 +80,6 @@ _NOT_ASKED = tuple(role for role in Role if not (role.is_model and role.is_under
 
 ShortText = Annotated[str, Field(max_length=_MOST_CHARACTERS)]
 TextTable = dict[ShortText, ShortText]
-Stated = Annotated[ShortText, Field(pattern=r"^(?:[A-Za-z0-9_ ,.;`+-]|: )*$")]
-"""What a budget says when it is spent: a part is not to say anything else in a comment."""
 NotNegative = Annotated[int, Field(ge=0, strict=True)]
 
 
@@ -136,27 +134,11 @@ class Part(BaseModel):
     """What the run is about, by name: on CI its repository, workflow run, head and base commit."""
     under_test: TextTable
     environment: TextTable
-    spent: dict[ShortText, Stated]
-    """What ended the part before all was asked, as `BudgetError` says it; else empty."""
 
     @property
     def division(self) -> int:
         """Return how many parts the run has."""
         return self.shard.of
-
-    @property
-    def error(self) -> BudgetError | None:
-        """Return the error that ended the part; None where all of it was asked."""
-        if not self.spent:
-            return None
-        questions_left = self.spent.get("left", "")
-        return BudgetError(
-            self.spent.get("spent", ""),
-            left=int(questions_left)
-            if questions_left.isascii() and questions_left.isdigit()
-            else 0,
-            next_step=self.spent.get("next_step", ""),
-        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -247,8 +229,8 @@ def run_shard(
 ) -> Part:
     """Ask a part of a policy's plan, all but attribution, and write its folder; decide nothing.
 
-    What was answered before comes from the store, as in a run. Raises what the system raises; the
-    folder of a part whose budget is spent says so to the merge.
+    What was answered before comes from the store, as in a run. Raises what the system raises;
+    nothing is written then.
     """
     loaded = composition.loaded
     asks = part_of(loaded.plan, shard)
@@ -257,39 +239,32 @@ def run_shard(
     with composition.until_it_ends(f"{shard.number} of {shard.of}"):
         with composition.serving():
             under_test = dict(composition.system.under_test())
-            answered, error = Answered(), None
             recorder, counted = _VectorRecorder(composition.system), Counted(composition.progress)
-            try:
-                done = ask(asks, suites, recorder, counted)
-                assess(done, recorder)  # looks up the vectors that the whole run will compare
-                cases = [*(case for case in asks.cases if not case.waits), *done.added]
-                names = [(case.suite, case.key) for case in cases]
-                answers = {name: done.executions.get(name) for name in names}
-                answered = Answered(answers=answers, vectors=recorder.vectors_by_document)
-            except BudgetError as spent:
-                error = spent
-        answered.unlabelled |= composition.unlabelled
+            done = ask(asks, suites, recorder, counted)
+            assess(done, recorder)  # looks up the vectors that the whole run will compare
+        names = [
+            (case.suite, case.key)
+            for case in (*(case for case in asks.cases if not case.waits), *done.added)
+        ]
+        answered = Answered(
+            answers={name: done.executions.get(name) for name in names},
+            vectors=recorder.vectors_by_document,
+            unlabelled=dict(composition.unlabelled),
+        )
         part = Part(
             folder=folder,
             shard=shard,
             sources=len({case.cluster for case in asks.cases}),
             questions=len(answered.answers),
             answers=counted.answers,
-            stored=composition.reused(counted) if error is None else 0,
+            stored=composition.reused(counted),
             policy_path=loaded.parsed.path,
             **expected(loaded, composition.runtime, identity),
             under_test=under_test,
             environment=composition.environment,
-            spent=_spent(error),
         )
-        _write(part, answered, error)
+        _write(part, answered)
     return part
-
-
-def _spent(error: BudgetError | None) -> dict[str, str]:
-    if error is None:
-        return {}
-    return {"spent": error.spent, "left": str(error.left), "next_step": error.next_step}
 
 
 def expected(
@@ -320,11 +295,8 @@ def expected(
 # The folder of a part.
 
 
-def _write(part: Part, answered: Answered, error: BudgetError | None) -> None:
-    """Write a part's folder, all of it or nothing, and raise what ended it.
-
-    Equal parts give equal bytes. Raises StoreError.
-    """
+def _write(part: Part, answered: Answered) -> None:
+    """Write a part's folder, all of it or nothing. Equal parts give equal bytes."""
     about = {"is": "a part of a run, not a verdict", **part.model_dump()}
     head = json.dumps(about, indent=1, ensure_ascii=False)
     vectors = (
@@ -339,8 +311,6 @@ def _write(part: Part, answered: Answered, error: BudgetError | None) -> None:
         ),
     }
     write_parts(prepared(part.folder, "--out"), files)
-    if error is not None:
-        raise error
 
 
 def _answer_lines(part: Answered) -> Iterator[str]:
@@ -490,8 +460,7 @@ def merge(
 
     Attribution's questions follow from the answers of all parts: where `asks`, and there are some,
     they are asked here. Raises UsageError where parts are foreign, missing or there twice, or the
-    system to ask is another one here; DataError where one is damaged; BudgetError where the budget
-    of one was spent, as a run in one process does.
+    system to ask is another one here; DataError where one is damaged.
     """
     loaded, under_test = composition.loaded, parts[0].under_test
     read = read_all(parts, loaded, composition.runtime)
@@ -521,8 +490,7 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
     """Read the answers of all parts of a run, in their order, each once.
 
     What a run is about only CI knows (`change`); here the parts must agree on it. Raises UsageError
-    where parts are of other runs, missing or there twice, BudgetError where the budget of one was
-    spent.
+    where parts are of other runs, missing or there twice.
     """
     first = parts[0]
     facts = expected(loaded, runtime, first.identity)
@@ -544,17 +512,6 @@ def read_all(parts: Sequence[Part], loaded: LoadedPolicy, runtime: Runtime) -> l
         raise UsageError(
             f"{len(missing)} of {count} parts are missing: {', '.join(map(str, missing[:5]))}; run "
             f"`fairgate run {loaded.parsed.path} --shard {Shard(missing[0], count)}`, and merge all"
-        )
-    spent = [(part, error) for part in parts if (error := part.error) is not None]
-    if spent:
-        again = ", ".join(
-            f"`fairgate run {loaded.parsed.path} --shard {part.shard}`" for part, _ in spent
-        )
-        error = spent[0][1]
-        raise BudgetError(
-            error.spent,
-            left=sum(error.left for _, error in spent),
-            next_step=f"{error.next_step} (in parts: {again})",
         )
     return [_read(part, loaded.plan) for part in parts]
 
