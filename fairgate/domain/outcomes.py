@@ -239,11 +239,6 @@ class Attribution:
     """Pairs that were crossed and read."""
     undecided: int
     """Crossed pairs with an undecided answer; others of their kind stand in for them."""
-    repeated: int
-    """Uncrossed answers that were asked again."""
-    turned: int
-    """Of these, answers with another label. Pairs are chosen by their verdict, so the share is
-    above the noise of an answer picked at random."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -275,7 +275,7 @@ def attribute(
             )
             continue
         full[name] = replace(table, values={**table.values, **_columns(pairs)})
-        findings.append(_finding(full[name], pairs, reader, confidence))
+        findings.append(_finding(full[name], pairs, confidence))
     return full, findings
 
 
@@ -314,23 +314,6 @@ class _Reader:
             return None
         total, retrieval, generator = (float(y != none) for y in (both, documents, text))
         return retrieval, generator, total - retrieval - generator
-
-    def repeats(self, crossed: Sequence[Unit]) -> tuple[int, int]:
-        """Return how many uncrossed answers were asked again, and how many of them changed.
-
-        An answer changes where an oracle of the pairs that share it reads another value.
-        """
-        changed: dict[str, bool] = {}
-        for unit in crossed:
-            relation = unit.dimensions.get("relation", "")
-            for key in keys_of(unit):
-                again = repeat_key(key, self._again)
-                if again not in self.asked or not self._readings.is_answered(again):
-                    continue
-                then, now = self.value(key, relation), self.value(again, relation)
-                if then is not None and now is not None:
-                    changed[key] = changed.get(key, False) or then != now
-        return len(changed), sum(changed.values())
 
 
 def _obstacle(pairs: _Pairs, table: Table) -> str:
@@ -388,13 +371,12 @@ def parts_in(table: Table, where: Mapping[str, str]) -> dict[str, float]:
     return {name: rounded(amount) for name, amount in amounts.items()} if is_known else {}
 
 
-def _finding(table: Table, pairs: _Pairs, reader: _Reader, confidence: float) -> Attribution:
+def _finding(table: Table, pairs: _Pairs, confidence: float) -> Attribution:
     totals = {name: cluster_totals(observe(metric, table, {})) for name, metric in _METRICS.items()}
     first = next(iter(totals.values()))
     whole = replace(first, sums=np.sum([part.sums for part in totals.values()], axis=0))
     crossed = [pair for pair in pairs.different if pair.is_crossed]
     read = sum(pair.parts is not None for pair in crossed)
-    repeated, turned = reader.repeats([pair.unit for pair in crossed])
     return Attribution(
         suite=table.suite,
         total=rounded(contrast(whole)),
@@ -403,8 +385,6 @@ def _finding(table: Table, pairs: _Pairs, reader: _Reader, confidence: float) ->
         equal_documents=sum(kind is Documents.EQUAL for kind in pairs.documents),
         crossed=read,
         undecided=len(crossed) - read,
-        repeated=repeated,
-        turned=turned,
     )
 
 

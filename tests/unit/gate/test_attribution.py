@@ -142,8 +142,6 @@ def test_a_greedy_system_is_not_asked_twice_for_its_uncrossed_answers():
     run = run_gate(BENCH.given(), system, SILENT)
     prompts = len(run.result.gate_input.plan.cases) + len(crossed_keys(run))
     assert system._system.generator.asked == prompts
-    found = run.result.attribution[0]
-    assert (found.repeated > 0, found.turned) == (True, 0)
 
 
 @pytest.mark.walk(3)
