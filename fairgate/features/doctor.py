@@ -164,7 +164,7 @@ def _lines(tried: _Tried) -> Iterator[str]:
     yield from tried.memory
     yield from (f"  note: {harmless(notice)}" for notice in tried.notes)
     amount = f"{tried.questions:,} questions of {tried.characters:,} characters in all"
-    yield f"A run asks {amount}, without documents and attribution."
+    yield f"A run asks {amount}, without documents."
     yield from tried.pace
     name = shlex.quote(tried.loaded.parsed.path)
     run, accept = called("run"), called("baseline accept", tried.loaded.parsed.path)

@@ -16,14 +16,11 @@ from fakes.perturbation_sets import load_perturbation_sets
 from fakes.planted import policy_of
 from fakes.tasks import load_task
 
-from fairgate.domain.cases import Source, Task, first_asked
+from fairgate.domain.cases import Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
 from fairgate.features.mutation.mutants import Mutant, MutationKind, MutationReach, PairVariants
-from fairgate.gate.attribution import attribute, crossed_cases, documents_of_pairs
 from fairgate.gate.decide import constant_answers, readable_answers
-from fairgate.gate.measure import tabulate
-from fairgate.gate.waves import Answers
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.oracles.judge import code_of
@@ -253,46 +250,6 @@ def test_a_replaced_answer_is_another_one_to_every_relation_that_reads_it(task, 
     for pair in islice(combinations(ABOUT_QUESTIONS, 2), task % step, None, step):
         both = random.sample(pair, 2)
         assert mutated(TASKS[task], both) >= alone[pair[0]] | alone[pair[1]], both
-
-
-def answered_twice(task, relations, again):
-    """A suite whose pairs are crossed; every answer is `FIRST`, and asked again it is `again`."""
-    suite = suite_of(task, relations, judge=None, attribution="all")
-    plan = suite.plan()
-    executions = executed(plan.cases, task, lambda case, task: said(case, task, FIRST))
-    readings = readings_of(suite, plan.cases, executions)
-    found = Answers(plan=plan, suites={"s": suite}, readings={"s": readings}, executions=executions)
-    assessed = suite.assess(plan.units, readings, executions, lambda _: None)
-    documents = list(documents_of_pairs(assessed, found))
-    for case in crossed_cases(found, assessed, documents, 1):
-        found.added.append(case)
-        readings.add(case)
-        said_again = said(case, task, FIRST) if again is None else again
-        response = said_again if case.key != first_asked(case.key) else said(case, task, FIRST)
-        executions["s", case.key] = Execution(response=response)
-    return found, assessed, documents
-
-
-@pytest.mark.parametrize("again", ["angry and good", "happy and bad", None])
-def test_an_answer_that_changes_when_asked_again_counts_for_whom_it_changes(again):
-    """Relations that read tone and sentiment of one source's answer, in every order."""
-    for relations in combinations(MADE_ALIKE, 2):
-        for order in (relations, relations[::-1]):
-            found, assessed, documents = answered_twice(ADVICE, order, again)
-            tables = tabulate(found.suites, assessed, None)
-            _, (attribution,) = attribute(tables, found, assessed, documents, 0.95)
-            asked = {
-                first_asked(case.key) for case in found.added if case.key != first_asked(case.key)
-            }
-            changed = {
-                key
-                for key, names in readers(found.plan).items()
-                for name in names
-                if key in asked
-                and found.readings["s"].one(key, name).value
-                != found.readings["s"].one(f"{key}@repeat=2", name).value
-            }
-            assert (attribution.repeated, attribution.turned) == (len(asked), len(changed))
 
 
 @pytest.mark.walk(2)
