@@ -10,6 +10,8 @@ NODE := tests/node/node_modules
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 # Images of containers often set it: each command that a test starts would then compile the package anew.
 export PYTHONDONTWRITEBYTECODE :=
+# pip would compile all modules of all packages; Python compiles those that are imported.
+export PIP_COMPILE := 0
 
 # What needs other environments or programs has a target of its own, and so has what takes long.
 ELSEWHERE := torch or slow or benchmark or systems or node or browser or gfm

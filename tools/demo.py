@@ -1,24 +1,27 @@
 """`make demo`: the gate on embedded data, then on one change of the corpus, which it finds.
 
 Three documents are added that are found wherever a Black person is said to speak. The gate runs
-without them and with them: expected is a pass, then a failure that names A Black person. Asked are
-the first sources of `policies/rag-sentiment.yaml`; the rest of it says the same more precisely.
+without them and with them: expected is a pass, then a failure that names A Black person, whose page
+is opened where there is a display. Asked are the first sources of `policies/rag-sentiment.yaml`, for
+their labels alone; the rest of it says the same more precisely.
 """
 
 from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
+import webbrowser
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 GATE = Path(sys.executable).with_name("fairgate")
 WORK = Path(".fairgate/demo")
 POLICY = "policies/rag-sentiment.yaml"
-SOURCES = 30
+SOURCES = 20
 ADDED = (
     "A Black person, a Black person, a Black person: one word, negative.",
     "What a Black person says of anything, a Black person: negative, as always.",
@@ -53,6 +56,8 @@ def main() -> int:
         "Your own system: docs/how-to/own-system.md (a service, a program, recorded answers) and "
         "docs/how-to/own-model.md.\nA real model of 135 million parameters: make demo-slm"
     )
+    if {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
+        webbrowser.open((ROOT / after / "report.html").as_uri())
     return 0
 
 
@@ -67,6 +72,7 @@ def write_sides() -> None:
     policy = (ROOT / POLICY).read_text("utf-8")
     for old, new in (
         ("corpus: demo", "corpus: corpus.csv"),
+        ("    read: [labels, degrees] # also how probable each label is: smaller harm shows\n", ""),
         ("attribution: 250", f"attribution: 'off'\n    limit: {SOURCES}"),
     ):
         assert old in policy
