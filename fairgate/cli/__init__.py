@@ -67,9 +67,9 @@ _OF_THE_CORE = {
 for _feature in SHIPPED:
     FEATURES.add(_feature)
 _OBJECTS_BETWEEN_COLLECTIONS = 500_000
-_BLAS_WAIT = ("OPENBLAS_THREAD_TIMEOUT", "14")
-"""numpy's threads sleep after 2^14 cycles without work. They would busy-wait for 2^28, a tenth of a
-second of processor time after each product of matrices; what they compute is the same."""
+_BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "1")
+"""numpy multiplies matrices in one thread. Ours are small: the threads would mostly wait for each
+other, at full processor time; what they compute is the same."""
 _FEWEST_FILES = 64
 """Open at once; a run of an embedded model was seen to need 24."""
 _MOST = 500
@@ -188,7 +188,7 @@ def main(arguments: list[str] | None = None) -> int:
     thresholds = gc.get_threshold()
     # Most of what a run makes lives until its end; looking for cycles often finds none.
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS, *thresholds[1:])
-    os.environ.setdefault(*_BLAS_WAIT)  # read when numpy is imported, which no command has yet
+    os.environ.setdefault(*_BLAS_THREADS)  # read when numpy is imported, which no command has yet
     names_called: list[str] = []
     out = Output(sys.stdout)
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(Output(sys.stderr)):

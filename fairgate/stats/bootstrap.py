@@ -35,7 +35,7 @@ from fairgate.stats.interval import (
 )
 from fairgate.stats.observations import ClusterTotals, Floats, Integers
 
-_CELLS_AT_A_TIME = 100_000
+_CELLS_AT_A_TIME = 300_000
 _FEW = 16
 """Runs of equal clusters that are each counted as one; where there are more, none is."""
 _NORMAL = NormalDist()

@@ -55,17 +55,19 @@ def test_help_imports_no_network_no_models_and_no_cases():
 
 
 @pytest.mark.walk(1)
-@pytest.mark.parametrize(("given", "found"), [(None, "14\n"), ("20", "20\n")])
-def test_numpy_is_told_not_to_busy_wait_before_it_is_imported(workspace, monkeypatch, given, found):
-    monkeypatch.delenv("OPENBLAS_THREAD_TIMEOUT", raising=False)
+@pytest.mark.parametrize(("given", "found"), [(None, "1\n"), ("4", "4\n")])
+def test_numpy_is_told_to_use_one_thread_before_it_is_imported(
+    workspace, monkeypatch, given, found
+):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     if given:
-        monkeypatch.setenv("OPENBLAS_THREAD_TIMEOUT", given)
+        monkeypatch.setenv("OPENBLAS_NUM_THREADS", given)
     code = (
         "import os, sys\n"
         "class Asked:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'numpy':\n"
-        "            print(os.environ.get('OPENBLAS_THREAD_TIMEOUT'), file=sys.stderr)\n"
+        "            print(os.environ.get('OPENBLAS_NUM_THREADS'), file=sys.stderr)\n"
         "sys.meta_path.insert(0, Asked())\n"
         "from fairgate.cli import main\n"
         "sys.exit(main(['check', 'policy.yaml']))\n"
