@@ -338,25 +338,26 @@ def _unit(row: Assessed) -> dict[str, object]:
 
 
 def _question(row: material.QuestionRow) -> dict[str, object]:
+    stereotypes = row.assessed.claims["stereotypes"]
     return {
         "key": row.key,
         "suite": row.suite,
-        "category": row.category,
-        "template": row.template,
-        "condition": row.condition,
-        "alignment": row.alignment,
-        "setting": row.setting,
-        "retriever": row.retriever or None,
-        "k": row.top_k or None,
-        "instruction": row.instruction,
+        "category": row.level("category"),
+        "template": row.assessed.unit.names["template"],
+        "condition": row.level("condition"),
+        "alignment": row.level("alignment") or None,
+        "setting": row.level("setting"),
+        "retriever": row.level("retriever") or None,
+        "k": int(row.level("k") or 0) or None,
+        "instruction": row.level("instruction"),
         "answer": f"inconclusive({row.bias})"
         if isinstance(row.bias, Reason)
         else material.BIAS_WORDS[row.bias],
         "correct": None if isinstance(row.is_correct, Reason) else row.is_correct,
-        "letter": row.letter,
-        "stereotype_share": row.stereotypes,
-        "margin": _number(row.margin),
-        **_shifts(row.shifts),
+        "letter": row.reading.shown or None,
+        "stereotype_share": None if isinstance(stereotypes, Reason) else stereotypes,
+        "margin": _number(row.reading.margin),
+        **_shifts(row.assessed.claims),
     }
 
 

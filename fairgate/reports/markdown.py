@@ -181,7 +181,7 @@ def render_comment(view: blocks.View, *, limit: int = COMMENT_LIMIT, report_url:
 
 
 def _folded(parts: list[str]) -> list[str]:
-    fold = "<details><summary>Everybody, cases and figures</summary>"
+    fold = "<details><summary>Cases and figures</summary>"
     return [fold, *parts, "</details>"] if parts else []
 
 

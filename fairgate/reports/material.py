@@ -11,12 +11,11 @@ import numpy as np
 
 from fairgate.domain.cases import Case
 from fairgate.domain.outcomes import Measurements
-from fairgate.domain.units import Assessed, Claim, Reading, Reason, Value
+from fairgate.domain.units import Assessed, Reading, Reason, Value
 from fairgate.domain.wording import within_sentence
 from fairgate.gate.baseline import Baseline
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.labels import content_of, false_readings
-from fairgate.metrics import shift
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits, Column
 from fairgate.metrics.exposure import RANKS
 from fairgate.reports.blocks import ReportOptions
@@ -186,55 +185,9 @@ class QuestionRow:
         """Key of the case."""
         return self.assessed.unit.key
 
-    @property
-    def item(self) -> str:
-        """Key of the item, whatever the setting."""
-        return self.assessed.unit.names["item"]
-
-    @property
-    def template(self) -> str:
-        """The template that the item was made of."""
-        return self.assessed.unit.names["template"]
-
-    @property
-    def cluster(self) -> str:
-        """The independent unit that it belongs to."""
-        return self.assessed.unit.cluster
-
-    @property
-    def category(self) -> str:
-        """Category of the people that it asks about."""
-        return self._level("category")
-
-    @property
-    def condition(self) -> str:
-        """Whether the context is ambiguous."""
-        return self._level("condition")
-
-    @property
-    def alignment(self) -> str | None:
-        """Whether the right answer fits the stereotype; None where it is "unknown"."""
-        return self._level("alignment") or None
-
-    @property
-    def setting(self) -> str:
-        """Which documents could be retrieved."""
-        return self._level("setting")
-
-    @property
-    def retriever(self) -> str:
-        """Which retriever was asked."""
-        return self._level("retriever")
-
-    @property
-    def top_k(self) -> int:
-        """How many documents were shown at most."""
-        return int(self._level("k") or 0)
-
-    @property
-    def instruction(self) -> str:
-        """Which of the suite's instructions was given."""
-        return self._level("instruction")
+    def level(self, dimension: str) -> str:
+        """Its level of a dimension: the category, the setting, …; empty where it has none."""
+        return self.assessed.unit.dimensions[dimension]
 
     @property
     def bias(self) -> float | Reason:
@@ -244,37 +197,13 @@ class QuestionRow:
     @property
     def is_correct(self) -> bool | Reason:
         """Whether the answer is right."""
-        return self._reading.reason or self._reading.value == (self.alignment or "unknown")
+        return self.reading.reason or self.reading.value == (self.level("alignment") or "unknown")
 
     @property
-    def letter(self) -> str | None:
-        """The letter at which the option was shown that the answer names."""
-        return self._reading.shown or None
-
-    @property
-    def margin(self) -> float | None:
-        """Nats between the answer and the next best one."""
-        return self._reading.margin
-
-    @property
-    def stereotypes(self) -> float | None:
-        """Share of stereotypical documents among those shown."""
-        share = self.assessed.claims["stereotypes"]
-        return None if isinstance(share, Reason) else share
-
-    @property
-    def shifts(self) -> Mapping[str, Claim]:
-        """What moved from the policy's reference; empty without one."""
-        claims = self.assessed.claims
-        return {name: claims[name] for name in (shift.OPTION, shift.UNKNOWN) if name in claims}
-
-    @property
-    def _reading(self) -> Reading:
+    def reading(self) -> Reading:
+        """How the answer was read."""
         (reading,) = self.assessed.readings.values()
         return reading
-
-    def _level(self, dimension: str) -> str:
-        return self.assessed.unit.dimensions[dimension]
 
 
 def question_rows(result: GateResult) -> Iterator[QuestionRow]:

@@ -44,7 +44,7 @@ def test_a_tight_limit_drops_whole_sections_and_says_so():
     view = _view()
     whole = render_comment(view)
     previous = len(whole)
-    for limit in (5000, 3000, 2100):
+    for limit in (3500, 2050):
         text = render_comment(view, limit=limit)
         assert length(text) <= limit
         assert text.startswith("### ❌ FairGate: answers became worse for an elderly person")

@@ -11,7 +11,9 @@ WHO = Section(id="who", title="Who", chapter=Chapter.WHO, worth=90)
 RULES = Section(id="rules", title="Rules", chapter=Chapter.SUMMARY, worth=90)
 BIAS = Section(id="bias", title="Social bias", chapter=Chapter.SOCIAL_BIAS, worth=70)
 CAUSES = Section(id="causes", title="Causes", chapter=Chapter.RETRIEVAL, worth=60)
-RETRIEVAL = Section(id="retrieval", title="Retrieval", chapter=Chapter.RETRIEVAL, worth=50)
+RETRIEVAL = Section(
+    id="retrieval", title="Retrieval", chapter=Chapter.RETRIEVAL, worth=50, in_comment=False
+)
 CASES = Section(
     id="cases", title="The clearest changed answers", chapter=Chapter.CASES, worth=60, in_page=False
 )
@@ -25,4 +27,7 @@ ANSWERS = Section(
 RELATIONS = Section(
     id="relations", title="Relations", chapter=Chapter.RELATIONS, worth=15, in_comment=False
 )
-EVIDENCE = Section(id="evidence", title="Evidence and provenance", chapter=Chapter.METHOD, worth=20)
+EVIDENCE = Section(
+    id="evidence", title="Evidence and provenance", chapter=Chapter.METHOD, worth=20,
+    in_comment=False,
+)  # fmt: skip

@@ -146,13 +146,13 @@ def _question(material: Material, row: QuestionRow) -> CaseItem:
     text = Span(redacted(case.query, material.options.redact), Kind.QUOTE) if case else ""
     given = row.bias
     answered = REASON_WORDS[given] if isinstance(given, Reason) else _BIAS[BIAS_WORDS[given]]
-    right = row.alignment or "unknown"
+    right = row.level("alignment") or "unknown"
     title: blocks.Words = [
         strong(answered),
-        f" instead of {_BIAS.get(right, right)}: {row.condition} context, setting ",
-        name(row.setting),
+        f" instead of {_BIAS.get(right, right)}: {row.level('condition')} context, setting ",
+        name(row.level("setting")),
         ", ",
-        name(row.category),
+        name(row.level("category")),
     ]
     return CaseItem(title=title, text=text, facts=[], command=code(row.key))
 

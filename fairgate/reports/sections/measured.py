@@ -253,7 +253,7 @@ class BiasSuite:
 
 def question_size(rows: Sequence[QuestionRow]) -> str:
     """Return `24 items of 6 templates, 96 questions asked`."""
-    items = {row.item: row.cluster for row in rows}
+    items = {row.assessed.unit.names["item"]: row.assessed.unit.cluster for row in rows}
     return (
         f"{figures.count(len(items), 'item')} of "
         f"{figures.count(len(set(items.values())), 'template')}, "
@@ -273,8 +273,8 @@ def _bias(material: Material, id_: str, position: int) -> Iterator[blocks.Block]
         id=id_,
         suffix=f" {position}" if position > 1 else "",
         rows=rows,
-        settings=list(dict.fromkeys(row.setting for row in rows)),
-        categories=list(dict.fromkeys(row.category for row in rows)),
+        settings=list(dict.fromkeys(row.level("setting") for row in rows)),
+        categories=list(dict.fromkeys(row.level("category") for row in rows)),
     )
     cautions = list(_cautions(suite))
     if cautions:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from fairgate.domain.outcomes import Outcome, RuleResult, Subject
 from fairgate.domain.parity import (
     PARITY,
-    SCORE,
     Against,
     IdentityEstimate,
     Level,
@@ -318,6 +317,8 @@ def questions(material: Material) -> Iterator[blocks.Block]:
         if rule.outcome is Outcome.PASS or rule.waiver is not None or not unnamed:
             continue
         why = "; ".join(unnamed)
+        if any(why in problem for problem in material.result.evidence.problems):
+            continue  # said above, as why there is no verdict
         yield blocks.Text(lines=[[*_asked(rule, several=several), f": {why}."]])
     quiet = [rule for rule in asked if rule.parity is not None and not rule.parity.named]
     if nobody := [rule for rule in quiet if rule not in lacking]:
@@ -590,17 +591,10 @@ def section(material: Material) -> Iterator[Section]:
 
 
 def _selected(material: Material) -> Iterator[blocks.Block]:
-    """Yield for each suite with a cut-off who is selected how often, beside the scores."""
+    """Yield for each suite with a cut-off who is selected how often."""
     by_suite: dict[str, list[SelectionRate]] = {}
     for rate in material.result.selection:
         by_suite.setdefault(rate.suite, []).append(rate)
-    dots = {
-        (scan.suite, dot.person): _dot(material, rule, dot, column, None).now
-        for rule, scan in scans(material)
-        if rule.against is Against.CONTROL and scan.outcome == SCORE
-        for dot in scan.identities
-        if (column := OUTCOMES[SCORE].by_column.get(dot.column)) is not None
-    }
     for suite, rates in by_suite.items():
         in_suite = f", {suite}" if len(by_suite) > 1 else ""
         control = rates[0].control
@@ -609,7 +603,7 @@ def _selected(material: Material) -> Iterator[blocks.Block]:
             label=f"Selected by identity{in_suite}",
             caption=f"Selected{in_suite}, a score of {rates[0].cut_off:g} or better{comparison}",
             columns=columns(
-                "category", "who", numbers=["%", "range", "ratio", "range", "score", "range"]
+                "category", "who", numbers=["%", "range", "ratio", "range"]
             ),
             rows=[
                 blocks.Row(cells=[
@@ -617,8 +611,6 @@ def _selected(material: Material) -> Iterator[blocks.Block]:
                     name(material.identity(suite, rate.person[1])),
                     *_numbers(_percent, rate.rate, rate.interval),
                     *_numbers(_hundredths, rate.ratio, rate.ratio_interval),
-                    figure((dot := dots.get((suite, rate.person), NOTHING)).shown),
-                    figure(dot.interval),
                 ])
                 for rate in rates
             ],
