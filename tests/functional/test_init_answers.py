@@ -221,6 +221,16 @@ def test_a_flask_app_is_started_and_asked(tmp_path, monkeypatch):
     assert not wrong
 
 
+def test_variables_that_a_program_is_not_given_are_named(workspace):
+    (workspace.root / "main.py").write_text(
+        "import os\nfrom fastapi import FastAPI\nkey = os.getenv('API_KEY')\n"
+        "model = os.environ.get('MODEL', 'small')\nport = os.environ['PORT']\napp = FastAPI()\n"
+    )
+    assert workspace.run("init", "--yes", "--task", "free") == 0
+    assert "main.py reads API_KEY: name those that it needs in `serve.env`" in workspace.out
+    assert loaded(workspace.root / POLICY)["system"]["serve"]["env"] == ["PORT"]
+
+
 @pytest.mark.walk(12)
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "models"])

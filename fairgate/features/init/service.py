@@ -65,9 +65,11 @@ def service_in(path: Path, folder: Path) -> dict[str, Any] | None:
         return None
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     routes = [route for route in _routes(tree, app.name) if _PLAIN.fullmatch(route.path)]
+    needed = {name for name, needs in _variables(tree) if needs}
+    others = sorted({name for name, _ in _variables(tree)} - needed)
     seen: dict[str, Any] = {
         "service": ", ".join(_started(app, path, folder)),
-        "env": sorted(set(_variables(tree))),
+        "env": sorted(needed),
         "given": "",
         "documents": "",
         "lacking": [],
@@ -90,6 +92,8 @@ def service_in(path: Path, folder: Path) -> dict[str, Any] | None:
     if seen["lacking"]:
         named = ", ".join(f"`{name}`" for name in seen["lacking"])
         notes.append(f"asks for {named}, too: give it a value in `request`")
+    if others:
+        notes.append(f"reads {', '.join(others)}: name those that it needs in `serve.env`")
     shown = path.relative_to(folder).as_posix()
     return seen | {"open": still_open, "notes": [f"{shown} {note}" for note in notes]}
 
@@ -174,13 +178,20 @@ def _started(app: _App, path: Path, folder: Path) -> Iterator[str]:
         yield from ("--app-dir", package.relative_to(folder).as_posix())
 
 
-def _variables(tree: ast.AST) -> Iterator[str]:
-    """Yield the environment variables without which the file fails."""
+def _variables(tree: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Yield the environment variables that a file reads, and whether it fails without them."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("environ"):
-            name = _constant(node.slice)
-            if isinstance(name, str) and _is_key(name) and isinstance(node.ctx, ast.Load):
-                yield name
+            name, needs = _constant(node.slice), isinstance(node.ctx, ast.Load)
+        elif (
+            isinstance(node, ast.Call) and len(node.args) == 1 and _kind(node) in ("get", "getenv")
+        ):
+            is_read = ast.unparse(node.func).endswith(("environ.get", "getenv"))
+            name, needs = _constant(node.args[0]) if is_read else None, False
+        else:
+            continue
+        if isinstance(name, str) and _is_key(name):
+            yield name, needs
 
 
 def _fields(name: str, classes: Mapping[str, ast.ClassDef]) -> dict[str, tuple[str, bool]]:
