@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from fairgate.domain.degrees import Degrees
@@ -33,17 +34,29 @@ class Document:
     score: float | None = None
 
 
+class DocumentList(tuple[Document, ...]):  # noqa: SLOT001 (its hash is kept)
+    """A list whose hash is computed once: it is looked up for each answer that rests on it."""
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    def __hash__(self) -> int:
+        """Return the hash of an equal tuple."""
+        return self._hash
+
+
 class SharedDocuments:
     """Equal documents and equal lists of them, each held once: many answers rest on few."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self._documents: dict[Document, Document] = {}
-        self._lists: dict[tuple[Document, ...], tuple[Document, ...]] = {}
+        self._lists: dict[DocumentList, DocumentList] = {}
 
-    def list_of(self, documents: Iterable[Document]) -> tuple[Document, ...]:
+    def list_of(self, documents: Iterable[Document]) -> DocumentList:
         """Return an equal list; it and its documents are those of an earlier call if possible."""
-        shared = tuple(
+        shared = DocumentList(
             shared_entry(self._documents, document, document, MOST_SHARED) for document in documents
         )
         return shared_entry(self._lists, shared, shared, MOST_SHARED)

@@ -17,7 +17,7 @@ from fairgate.metrics.degrees import LOG_ODDS
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import OVERLAP
 from fairgate.policy.schema import ALL, ParityPolicy, Policy
-from fairgate.suites.metamorphic.assess import document_key
+from fairgate.suites.metamorphic.assess import document_key, told_documents
 from fairgate.suites.metamorphic.plan import ALONE
 
 DOCUMENTS = "documents"
@@ -47,8 +47,8 @@ def shown_documents(executions: Executed) -> ShownDocuments:
     """
     lists: defaultdict[str, dict[tuple[Document, ...], None]] = defaultdict(dict)
     for (suite, _), execution in executions.items():
-        if documents := execution.documents:
-            lists[suite][tuple(documents)] = None
+        if documents := told_documents(execution):
+            lists[suite][documents] = None
     return {suite: [*of_suite] for suite, of_suite in lists.items()}
 
 

@@ -98,7 +98,7 @@ def _execution_text(execution: Execution, texts: dict[tuple[Document, ...], str]
 
 def _text_of(documents: Sequence[Document], texts: dict[tuple[Document, ...], str]) -> str:
     """Return documents as JSON, from `texts` where equal ones stand there; else add them."""
-    listed = tuple(documents)
+    listed = documents if isinstance(documents, tuple) else tuple(documents)
     text = texts.get(listed)
     if text is None:
         text = _as_json([document_to(document) for document in documents])

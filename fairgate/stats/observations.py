@@ -10,6 +10,7 @@ Every number that a rule can name is a contrast of arm means, `sum_a weights[a] 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
@@ -198,12 +199,15 @@ def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
             "accept a new baseline with this version"
         )
     keys, base_keys = list(now.keys), list(base.keys)
-    positions = _positions(keys, "run")
+    _require_unique(keys, "run")
     now_rows: Integers = np.arange(len(keys), dtype=np.int64)
     base_rows = now_rows
     if keys != base_keys:
-        base_positions = _positions(base_keys, "baseline")
-        matches = [(positions[key], base_positions[key]) for key in keys if key in base_positions]
+        _require_unique(base_keys, "baseline")
+        base_positions = {key: row for row, key in enumerate(base_keys)}
+        matches = [
+            (row, base_positions[key]) for row, key in enumerate(keys) if key in base_positions
+        ]
         pairs = np.asarray(matches, dtype=np.int64).reshape(-1, 2)
         now_rows, base_rows = pairs[:, 0], pairs[:, 1]
     moved = now.arms[now_rows] != base.arms[base_rows]
@@ -245,14 +249,12 @@ def _keys_at(obs: Observations, positions: npt.NDArray[np.integer]) -> list[str]
     return [keys[position] for position in positions.tolist()]
 
 
-def _positions(keys: Sequence[str], name: str) -> dict[str, int]:
-    positions = {key: position for position, key in enumerate(keys)}
-    if len(positions) != len(keys):
-        twice = next(key for i, key in enumerate(keys) if positions[key] != i)
+def _require_unique(keys: Sequence[str], name: str) -> None:
+    if len(set(keys)) != len(keys):
+        twice = next(key for key, count in Counter(keys).items() if count > 1)
         raise DataError(
             f"the {name} has the case key {twice!r:.80} twice; expected one value for each case"
         )
-    return positions
 
 
 class Levels(Sequence[str]):

@@ -363,7 +363,10 @@ class RecordedAnswers:
 
     def name_of(self, case: Case) -> Name | None:
         """Return by what the file names a case; None where it has no line for it."""
-        return next((name for name in self.names_of(case) if name in self.answers), None)
+        for name in self.names_of(case):
+            if name in self.answers:
+                return name
+        return None
 
     def untied(self, plan: str, cases: Iterable[Case]) -> str:
         """Return a sentence where nothing shows what the answers answer; empty where all do.
