@@ -2,7 +2,8 @@
 
 Everything comes from the runs' records, from git (the commit that was tested, and when each limit
 was written) and from the command line. A record says what was measured, never what that means in
-law. Equal runs of equal histories give equal bytes.
+law. Equal runs of equal histories give equal bytes. Every text of a run is cut and made harmless as
+it is read.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from fairgate.domain.errors import DataError, ExitCode, FairGateError, UsageError
 from fairgate.domain.parity import SCORE, Against, Level, rule_name
@@ -51,7 +52,12 @@ _LEAST_TENTH = 0.05
 FOUR_FIFTHS = 0.8
 """Impact ratios below it are marked, because people ask for that; nothing fails by it."""
 
-Text = Annotated[str, Field(max_length=200_000)]
+
+def _short(text: str) -> str:
+    return harmless(excerpt(text, _MOST_CHARACTERS))
+
+
+Text = Annotated[str, Field(max_length=200_000), AfterValidator(_short)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 KnownOutcome = Annotated[str, Field(pattern=f"^({'|'.join(each.id for each in OUTCOMES)})$")]
@@ -167,12 +173,16 @@ class _Labelled(_Read):
     interval: tuple[Number, Number]
 
 
+class _Rejected(_Read):
+    reason: Text = ""
+
+
 class _Evidence(_Read):
     planned: int
     decided: int
     undecided: dict[Reason, int]
     problems: list[Text]
-    rejected: list[dict[Text, Any]]
+    rejected: list[_Rejected]
 
 
 class _Provenance(_Read):
@@ -480,23 +490,21 @@ def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
     categories = [name for name, group in known.items() if not group.control and name not in tested]
     evidence = run.evidence
     tested_run = TestedRun(
-        policy=_short(run.policy),
+        policy=run.policy,
         is_table=run.is_table,
-        policy_path=_short(run.provenance.policy_path),
+        policy_path=run.provenance.policy_path,
         policy_sha256=run.provenance.policy_sha256,
         policy_in_commit=history.is_of_commit,
         day=run.day.isoformat(),
         outcome=run.outcome,
         confidence=run.confidence,
-        fairgate=_short(run.fairgate),
+        fairgate=run.fairgate,
         commit=history.commit(run.provenance.commit),
-        under_test=_shortened(run.provenance.under_test),
-        environment=_shortened(run.provenance.environment),
-        baseline=_shortened(
-            {"path": run.baseline, **{name: fact or "" for name, fact in run.accepted.items()}}
-            if run.baseline and run.accepted
-            else {}
-        ),
+        under_test=run.provenance.under_test,
+        environment=run.provenance.environment,
+        baseline={"path": run.baseline, **{name: fact or "" for name, fact in run.accepted.items()}}
+        if run.baseline and run.accepted
+        else {},
         files={name: shas[name] for name in (RECORD, EXECUTIONS)}
         | {PARTS: file_sha256(str(folder / PARTS))},
         verified=_verified(run, history),
@@ -509,7 +517,7 @@ def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
             counted({reason: number}).partition(" ")[2]: number
             for reason, number in evidence.undecided.items()
         },
-        rejected=dict(Counter(_short(str(each.get("reason", ""))) for each in evidence.rejected)),
+        rejected=dict(Counter(each.reason for each in evidence.rejected)),
         answers=_answers(run),
         claims=[*_claims(run, history)],
         identities=[
@@ -519,8 +527,8 @@ def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
             if scan.against is Against.CONTROL
         ],
         selection=[*_selections(run)],
-        unseen=[_short(text) for text in _unseen(run)],
-        notices=[_short(text) for text in run.notices],
+        unseen=[*_unseen(run)],
+        notices=run.notices,
         repeat=[*_repeat(run)],
     )
     return tested_run, history
@@ -560,7 +568,7 @@ def _answers(run: _Run) -> str:
 
 def _repeat(run: _Run) -> Iterator[str]:
     """Yield the commands that repeat the run, with nothing in them that is not known."""
-    name = shlex.quote(_short(run.provenance.policy_path))
+    name = shlex.quote(run.provenance.policy_path)
     if run.provenance.commit:
         yield f"git checkout {run.provenance.commit}"
     if not run.is_table:
@@ -595,14 +603,6 @@ def _own_policy(folder: Path) -> Path | None:
         return None
 
 
-def _short(text: str) -> str:
-    return harmless(excerpt(text, _MOST_CHARACTERS))
-
-
-def _shortened(facts: Mapping[str, str]) -> dict[str, str]:
-    return {_short(name): _short(value) for name, value in facts.items()}
-
-
 def _who(run: _Run) -> dict[str, list[str]]:
     """Return the identities by category, of parity and of measurements by category and term."""
     persons = [each.who.partition("/") for scan in run.parity for each in scan.identities]
@@ -614,10 +614,10 @@ def _who(run: _Run) -> dict[str, list[str]]:
     ]
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for category, term in pairs:
-        found[_short(category)][_short(term)] = None
+        found[category][term] = None
     for of in run.measurements:  # of question items the categories alone
         if "category" in of.where:
-            found[_short(of.where["category"])].update({})
+            found[of.where["category"]].update({})
     return {category: [*terms] for category, terms in found.items()}
 
 
@@ -720,7 +720,11 @@ class _History:
         """Say when a waiver was last changed."""
         keys = {"rule": rule.metric, **waived.model_dump()}
         for index, entry in enumerate(self.data.get("waivers") or ()):
-            if isinstance(entry, dict) and keys.items() <= entry.items():
+            written = entry.items() if isinstance(entry, dict) else ()
+            known = {
+                key: _short(value) if isinstance(value, str) else value for key, value in written
+            }
+            if keys.items() <= known.items():
                 return self.written(("waivers", index))
         return Written(when="unknown", commit=None, why=self.why or "no entry has these words")
 
@@ -778,27 +782,21 @@ def _claims(run: _Run, history: _History) -> Iterator[Claim]:
             for name, change in (("regression", rule.change), ("budget", rule.since_anchor)):
                 most = change.margin if change else (entry or {}).get(name)
                 if isinstance(most, int | float) and not isinstance(most, bool):
-                    limits[_short(name)] = most
+                    limits[name] = most
         waived = rule.waived
         yield Claim(
-            rule=_short(rule.metric),
-            suite=_short(rule.suite),
-            where=_shortened(rule.where),
-            limits={_short(name): value for name, value in limits.items()},
+            rule=rule.metric,
+            suite=rule.suite,
+            where=rule.where,
+            limits=limits,
             is_standard=None if entry is None else not entry.keys() & rule.bounds.keys(),
             limit_set=written,
             outcome=rule.outcome,
             binding=not (rule.advisory or rule.reported),
-            reasons=[_short(reason) for reason in rule.reasons],
+            reasons=rule.reasons,
             waived=None
             if waived is None
-            else Waived(
-                owner=_short(waived.owner),
-                reason=_short(waived.reason),
-                up_to=waived.up_to,
-                expires=_short(waived.expires),
-                written=history.waiver(rule, waived),
-            ),
+            else Waived(**waived.model_dump(), written=history.waiver(rule, waived)),
             **claim,
         )
 
@@ -814,7 +812,7 @@ def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
     }  # fmt: skip
     reach = {level: least for level, least in scan.reach.items() if least is not None}
     return {
-        "question": f"{_short(scan.outcome)}: {words.QUESTIONS[scan.against]}",
+        "question": f"{scan.outcome}: {words.QUESTIONS[scan.against]}",
         "unit": unit,
         "scale": scale,
         "standard": outcome.max if scan.is_now else outcome.regression,
@@ -823,7 +821,7 @@ def _parity_claim(run: _Run, rule: _Rule, scan: _Parity) -> dict[str, Any]:
         "test": words.TESTS[scan.against],
         "level": scan.alpha,
         "p": None if rule.outcome == "not-evaluated" else scan.p,
-        "reach": {_short(level): least for level, least in reach.items()},
+        "reach": reach,
         "missed": _missed(rule, scan, reach, limit),
         "decides": _decides(rule, scan, unit, limit),
     }
@@ -841,18 +839,18 @@ def _metric_claim(run: _Run, rule: _Rule, measured: _Measured | None) -> dict[st
         scale = f"{'points: hundredths' if metric.is_rate else 'its own unit'}, {ends}"
         scale += f"; {metric.better} is better"
     return {
-        "question": f"{_short(metric.title if metric else rule.metric)}: is it within the limit?",
+        "question": f"{metric.title if metric else rule.metric}: is it within the limit?",
         "unit": unit,
         "scale": scale,
         "counts": counts,
         "value": rule.value,
         "interval": rule.interval,
         "base": first.base if first else None,
-        "test": f"{_short(first.method)}, against the accepted run" if first else words.NO_TEST,
+        "test": f"{first.method}, against the accepted run" if first else words.NO_TEST,
         "level": run.regression_level if first else None,
         "p": first.p_corrected if first else None,
         "missed": "none: only a scan has a reach",
-        "decides": "; ".join(map(_short, rule.reasons)),
+        "decides": "; ".join(rule.reasons),
     }
 
 
@@ -873,7 +871,7 @@ def _missed(rule: _Rule, scan: _Parity, reach: Mapping[str, float], limit: float
         if scan.sources and not scan.unjudged and rule.outcome != "not-evaluated":
             return "not known: within no source is there a difference that could be noise"
         why = scan.unjudged or "; ".join(rule.reasons)
-        return f"not known: {_short(why)}"
+        return f"not known: {why}"
     wide = [level for level, least in reach.items() if limit is not None and least > limit]
     if not limit:
         return "the limit is 0: what is smaller than the reach can pass unseen"
@@ -886,7 +884,7 @@ def _missed(rule: _Rule, scan: _Parity, reach: Mapping[str, float], limit: float
 def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str:
     """Say what made a question pass or fail, or neither."""
     if rule.outcome in ("not-evaluated", "inconclusive") or limit is None:
-        return "; ".join(map(_short, rule.reasons))
+        return "; ".join(rule.reasons)
     key = next(iter(rule.bounds))
 
     def is_beyond(estimate: float) -> bool:
@@ -900,7 +898,7 @@ def _decides(rule: _Rule, scan: _Parity, unit: Unit, limit: float | None) -> str
     text = f"`{key}` applies to those whom the scan names: {', '.join(named) or 'nobody'}"
     by_itself = {node.who[0] for node in scan.named if node.level == Level.IDENTITY and node.who}
     unnamed = {
-        each.who: f"{_short(each.who)} {_size(each.estimate, unit)}"
+        each.who: f"{each.who} {_size(each.estimate, unit)}"
         for each in sorted(scan.identities, key=lambda each: -abs(each.estimate))
         if is_beyond(each.estimate) and each.who not in by_itself
     }
@@ -920,7 +918,7 @@ def _difference(run: _Run, scan: _Parity, each: _Named | _Identity) -> Differenc
     column = outcome.by_column.get(each.column)
     unit, scale = _unit(run, scan, each.column)
     node = each if isinstance(each, _Named) else None
-    event = f"{outcome.noun} {column.event}" if column else _short(each.column)
+    event = f"{outcome.noun} {column.event}" if column else each.column
     if scan.against is not Against.CONTROL:
         event += f", beside the {scan.against}"
 
@@ -928,7 +926,7 @@ def _difference(run: _Run, scan: _Parity, each: _Named | _Identity) -> Differenc
         return None if value is None or column is None else _as_counted(value, column)
 
     return Difference(
-        suite=_short(scan.suite),
+        suite=scan.suite,
         who=_person(each),
         outcome=event,
         unit=unit,
@@ -942,7 +940,7 @@ def _difference(run: _Run, scan: _Parity, each: _Named | _Identity) -> Differenc
         before=mean(node.before) if node else None,
         beside_before=mean(node.control_before) if node else None,
         p=node.p if node else None,
-        phrases={_short(phrase): size for phrase, size in node.by_phrase.items()} if node else {},
+        phrases=node.by_phrase if node else {},
     )
 
 
@@ -953,10 +951,10 @@ def _as_counted(value: float, column: OutcomeColumn) -> float:
 
 def _person(node: _Named | _Identity) -> str:
     if isinstance(node, _Identity):
-        return _short(node.who)
+        return node.who
     if node.level is Level.IDENTITY and node.who:
-        return _short(node.who[0])
-    return str(node.level) + f" ({_short(', '.join(node.who))})" * (node.level is Level.CATEGORY)
+        return node.who[0]
+    return str(node.level) + f" ({', '.join(node.who)})" * (node.level is Level.CATEGORY)
 
 
 def _selections(run: _Run) -> Iterator[Selection]:
@@ -968,18 +966,10 @@ def _selections(run: _Run) -> Iterator[Selection]:
         peers = rates[each.suite, each.who.partition("/")[0]]
         most = max(peer.rate for peer in peers)
         yield Selection(
-            suite=_short(each.suite),
-            who=_short(each.who),
-            cut_off=each.cut_off,
-            sources=each.sources,
+            **each.model_dump(exclude={"highest"}),
             selected=round(each.rate * each.sources, 2),
-            rate=each.rate,
-            interval=each.interval,
-            ratio=each.ratio,
-            ratio_interval=each.ratio_interval,
             below_four_fifths=each.ratio is not None and each.ratio < FOUR_FIFTHS,
-            highest=[_short(peer.who) for peer in peers if peer.rate == most],
-            control=each.control,
+            highest=[peer.who for peer in peers if peer.rate == most],
             level=run.confidence,
         )
 
