@@ -37,8 +37,6 @@ _EXIT_MEANINGS = {
 _DIFFERENCES = 20
 _PLAIN = {"recorded": "recorded answers"}
 """Parts under test as sentences name them."""
-_ALSO = 3
-"""Further failures that the first sentences name."""
 _WAIVED = 6
 
 
@@ -120,10 +118,11 @@ def _paragraphs(*lines: Inline) -> Iterator[blocks.Block]:
 def bounds_that_fail(material: Material) -> Iterator[Inline]:
     """Yield why rules about metrics fail, a few of them."""
     failed = [row for row in material.rules if row.rule.parity is None and row.rule.fails_gate]
-    for row, words in zip(failed[:_ALSO], verdict.rule_names(failed[:_ALSO]), strict=True):
+    named = failed[: verdict.MOST_BOUNDS]
+    for row, words in zip(named, verdict.rule_names(named), strict=True):
         yield [*words, ": ", "; ".join(row.reasons), "."]
-    if len(failed) > _ALSO:
-        yield f"{len(failed) - _ALSO:,} more bounds are broken; see the rules."
+    if len(failed) > len(named):
+        yield f"{len(failed) - len(named):,} more bounds are broken; see the rules."
 
 
 def _warnings(material: Material) -> Iterator[blocks.Block]:

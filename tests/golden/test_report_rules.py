@@ -30,6 +30,9 @@ def _changed(**changes):
     return view_of(having(regression(), **changes), baseline())
 
 
+BOUNDS = [rule for rule in regression().result.rules if rule.parity is None]
+
+
 def test_report_only_still_says_fail_loudly():
     view = _view(report_only=True)
     for text in (render_report(view), render_comment(view), render_console(view)):
@@ -41,10 +44,10 @@ def test_report_only_still_says_fail_loudly():
 
 
 def test_a_tight_limit_drops_whole_sections_and_says_so():
-    view = _view()
+    view = _changed(rules=[*regression().result.rules, *BOUNDS * 4])
     whole = render_comment(view)
     previous = len(whole)
-    for limit in (3500, 2050):
+    for limit in (4500, 2500):
         text = render_comment(view, limit=limit)
         assert length(text) <= limit
         assert text.startswith("### ❌ FairGate: answers became worse for an elderly person")
@@ -59,13 +62,18 @@ def test_length_counts_bytes():
     assert length("\ud800") == 1
 
 
-BOUNDS = [rule for rule in regression().result.rules if rule.parity is None]
-
-
 def test_a_thousand_rules_fit():
     text = render_comment(_changed(rules=BOUNDS * 400))
     assert length(text) <= 60_000
     assert "388 further rows" in text
+
+
+@pytest.mark.parametrize(("times", "has_table"), [(3, False), (4, True)])
+def test_a_broken_bound_stands_once_in_the_comment(times, has_table):
+    """In a sentence; in a table where there are more of them than sentences name."""
+    text = render_comment(_changed(rules=BOUNDS * times))
+    assert ("#### Rules" in text) is has_table
+    assert text.count("8.8 % is above the limit of 5.0 %") == (7 if has_table else times)
 
 
 def test_short_tables_keep_what_did_not_pass():

@@ -39,6 +39,8 @@ from fairgate.reports.sections.measured import question_size
 from fairgate.stats.observations import Levels
 
 _SHORT = 12
+MOST_BOUNDS = 3
+"""Broken bounds that the first sentences name."""
 _NOT_COMPARED = "not evaluated"
 _URGENCY = (Outcome.FAIL, Outcome.INCONCLUSIVE, Outcome.NOT_EVALUATED, Outcome.PASS)
 _MISSING = 10
@@ -85,9 +87,16 @@ def rules(material: Material) -> Iterator[Section]:
         rows=[_row(*row_parts, compared=compared) for row_parts in described],
         most=_SHORT,
     )
-    # Without a verdict each rule says what it lacks; else the first sentences say enough.
+    # Without a verdict each rule says what it lacks; else the first sentences name what fails.
     is_open = material.result.outcome is Outcome.INCONCLUSIVE
-    yield replace(RULES, blocks=[table], in_console=is_open, count=len(rows))
+    is_cut = sum(row.rule.fails_gate for row in rows) > MOST_BOUNDS
+    yield replace(
+        RULES,
+        blocks=[table],
+        in_console=is_open,
+        in_comment=is_open or is_cut,
+        count=len(rows),
+    )
 
 
 def _lacks(row: RuleRow) -> tuple[str, ...]:
