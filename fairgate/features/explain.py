@@ -9,11 +9,11 @@ import datetime as dt
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from fairgate.domain.cases import Case, crossed_key, first_asked, reference_key
 from fairgate.domain.errors import ExitCode, UsageError
@@ -24,9 +24,7 @@ from fairgate.domain.wording import probability, quoted, suggestion, within_sent
 from fairgate.gate.composition import FinishedRun
 from fairgate.gate.gate import GateRun
 from fairgate.metrics import shift
-from fairgate.metrics.columns import VectorsOf
 from fairgate.metrics.parity import OUTCOMES
-from fairgate.metrics.retriever_robustness import mean_distances
 from fairgate.metrics.sentences import BY_COLUMN, READINGS, STRANGEST
 from fairgate.metrics.sentences import COLUMNS as SENTENCES_COLUMNS
 from fairgate.relations.oracles.actions import what_differs
@@ -38,7 +36,6 @@ from fairgate.reports.material import PairRow
 from fairgate.reports.sections.cases import common
 from fairgate.suites.metamorphic.assess import CONTROLS, document_key, is_violated
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
-from fairgate.suites.suite import Suite
 from fairgate.terminal import options as shared
 from fairgate.terminal.document import echo_json
 from fairgate.terminal.output import say
@@ -93,8 +90,7 @@ def explain(run: Path, case: str, **options: Any) -> int:
     # An old run may be read after a waiver's end.
     done = replay(run, options["policy"], replace(shared.runtime_of(options), today=None))
     record, prompts = explain_case(
-        done.run, case, suite=options["suite"], vectors=done.vectors,
-        redact=done.loaded.policy.redact,
+        done.run, case, suite=options["suite"], redact=done.loaded.policy.redact
     )  # fmt: skip
     if options["shape"] == "json":
         echo_json(record)
@@ -127,45 +123,20 @@ def _label(done: FinishedRun, case: str, options: Mapping[str, Any]) -> None:
     say(f"{path}: labelled; review and commit it")
 
 
-def aligned(
-    run: GateRun, item: Assessed, suite: Suite, vectors: VectorsOf, redact: Redaction
-) -> list[dict[str, Any]]:
-    """Return the documents of a pair, matched as RRS matches them; none where one list is empty.
-
-    A row has the rank and the document of both sides, and `distance` between their embeddings, as
-    RRS measures it; None where there are none.
-    """
-    sides = [run.executions.get((suite.id, item.unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
-    left, right = (
-        execution.documents if execution and execution.documents else () for execution in sides
-    )
-    if not left or not right:
-        return []
-    costs = None
-    places = [(i, i) for i in range(min(len(left), len(right)))]
-    embedded = vectors([*left, *right])
-    if embedded is not None:
-        from scipy.optimize import linear_sum_assignment
-
-        rows = {document_key(document): n for n, document in enumerate((*left, *right))}
-        row, other = ([rows[document_key(document)] for document in side] for side in (left, right))
-        costs = mean_distances(
-            embedded,
-            np.repeat(row, len(other))[:, None],
-            np.tile(other, len(row))[:, None],
-            distance=str(suite.must_match().get("distance")),
-        ).reshape(len(row), len(other))
-        places = [(int(i), int(j)) for i, j in zip(*linear_sum_assignment(costs), strict=True)]
-
+def by_rank(run: GateRun, unit: Unit, redact: Redaction) -> list[Record]:
+    """Return the documents of a pair rank by rank; None where a side has fewer of them."""
+    executions = (run.executions.get((unit.suite, unit.asks[role])) for role in (SOURCE, FOLLOW_UP))
+    left, right = (execution.documents or () if execution else () for execution in executions)
     return [
         {
-            "source_rank": i + 1,
-            "source": _document(left[i], redact),
-            "follow_up_rank": j + 1,
-            "follow_up": _document(right[j], redact),
-            "distance": None if costs is None else float(costs[i, j]),
+            "rank": rank,
+            "source": None if source is None else _document(source, redact),
+            "follow_up": None if follow_up is None else _document(follow_up, redact),
+            "same": source is not None
+            and follow_up is not None
+            and document_key(source) == document_key(follow_up),
         }
-        for i, j in places
+        for rank, (source, follow_up) in enumerate(zip_longest(left, right), 1)
     ]
 
 
@@ -175,7 +146,7 @@ def _document(document: Document, redact: Redaction) -> Record:
 
 
 def explain_case(
-    run: GateRun, key: str, *, suite: str | None, vectors: VectorsOf, redact: Redaction
+    run: GateRun, key: str, *, suite: str | None, redact: Redaction
 ) -> tuple[Record, Sequence[str]]:
     """Return everything about the pair `key`, as JSON has it, and both prompts for people.
 
@@ -237,7 +208,7 @@ def explain_case(
             "source": answer(source.key, "source"),
             "follow_up": answer(follow_up.key, "follow-up"),
         },
-        "documents": aligned(run, item, run.gate_input.suites[unit.suite], vectors, redact),
+        "documents": by_rank(run, unit, redact),
         "mean_distance": None if isinstance(distance, Reason) else distance,
         "crossed": crossed,
         "verdicts": [
@@ -560,21 +531,18 @@ def _documents(record: Record) -> Iterator[str]:
         yield "Documents: the system does not say which it was shown"
         return
     mean = record["mean_distance"]
-    distance = "" if mean is None else f", mean distance {mean:.3f}"
-    yield f"Documents, source | follow-up, matched for the least distance{distance}"
+    distance = "" if mean is None else f", mean distance of the closest pairs {mean:.3f}"
+    yield f"Documents by rank, source | follow-up{distance}"
     for row in record["documents"]:
-        sides = (row["source"], row["follow_up"])
-        labels = [document["label"] or "no label" for document in sides]
-        changed = "" if labels[0] == labels[1] else "  labels differ"
-        left, right = (
-            f"{plain(document['id'] or '?')} ({plain(label)})"
-            for document, label in zip(sides, labels, strict=True)
-        )
-        same, apart = row["distance"] == 0, "distance ?"
-        if row["distance"] is not None:
-            apart = "same document" if same else f"distance {row['distance']:.3f}"
-        yield f"  {row['source_rank']} {left} | {row['follow_up_rank']} {right}  {apart}{changed}"
-        for document in sides[: 1 if same else 2]:
+        sides = [document for document in (row["source"], row["follow_up"]) if document]
+        names = [
+            f"{plain(document['id'] or '?')} ({plain(document['label'] or 'no label')})"
+            for document in sides[: 1 if row["same"] else 2]
+        ]
+        if len(sides) == 1:
+            names.insert(0 if row["source"] is None else 1, "none")
+        yield f"  {row['rank']} {' | '.join(names)}{'  the same' if row['same'] else ''}"
+        for document in sides[: 1 if row["same"] else 2]:
             if document["text"] is not None:
                 yield f"      {plain(document['text'])}"
 

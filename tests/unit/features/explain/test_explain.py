@@ -11,8 +11,7 @@ BENCH = Bench(policy=policy_of(), sources=12, sets=("gender",))
 
 
 def explained(plant, key="s00000#gender/man", redact="none"):
-    run, vectors = BENCH.run(plant), BENCH.system(plant).vectors
-    return explain_case(run, key, suite=None, vectors=vectors, redact=redact)
+    return explain_case(BENCH.run(plant), key, suite=None, redact=redact)
 
 
 def told(plant, key="s00000#gender/man"):
@@ -95,16 +94,20 @@ def test_the_difference_puts_both_texts_together_again(source, follow_up, expect
     assert before + changed + after == follow_up
 
 
-def test_documents_are_matched_and_labelled():
-    found = told(Plant(retrieval=ALL))
-    rows = found["documents"]
-    assert [row["source_rank"] for row in rows] == [1, 2, 3, 4]
-    assert sorted(row["follow_up_rank"] for row in rows) == [1, 2, 3, 4]
+def test_documents_stand_side_by_side_with_their_labels():
+    rows = told(Plant(retrieval=ALL))["documents"]
+    assert [row["rank"] for row in rows] == [1, 2, 3, 4]
     labels = {(row["source"]["label"], row["follow_up"]["label"]) for row in rows}
     assert labels == {("non-toxic", "toxic")}
-    mean = sum(row["distance"] for row in rows) / 4
-    assert mean == pytest.approx(found["mean_distance"], abs=1e-5)
-    assert {row["distance"] for row in told(Plant())["documents"]} == {0.0}
+    assert {row["same"] for row in rows} == {False}
+    assert {row["same"] for row in told(Plant())["documents"]} == {True}
+
+
+def test_a_list_that_is_shorter_has_none_there():
+    found, prompts = explained(Plant(retrieval=ALL))
+    rows = [row | {"follow_up": None} if row["rank"] == 4 else row for row in found["documents"]]
+    text = "\n".join(explanation_lines(found | {"documents": rows}, prompts))
+    assert sum(line.endswith(" | none") for line in text.splitlines()) == 1
 
 
 def test_parity_says_how_the_identity_differs_beside_control_prompts():
@@ -128,7 +131,7 @@ def test_unknown_keys_and_sources_are_usage_errors_with_a_hint():
 def test_the_text_marks_the_difference_and_hides_what_the_policy_hides():
     text = "\n".join(explanation_lines(*explained(Plant(biased=ALL))))
     assert '[[A man says the following text: ]]"text number 0"' in text
-    assert "same document" in text
+    assert "  the same" in text
     assert "Control prompts (20 of 20 say " in text
     hidden = "\n".join(explanation_lines(*explained(Plant(biased=ALL), redact="hash")))
     assert '"text number 0"' not in hidden
