@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar
 
 from fairgate.domain.cases import Case
@@ -44,18 +45,11 @@ _WORDS |= {"hundred": 100, "one hundred": 100, "a hundred": 100}
 _WORD = "|".join(sorted(map(re.escape, _WORDS), key=len, reverse=True))
 _DIGITS = r"\d+(?:\.\d+|,\d{1,2}(?!\d)|,\d{4,})?"
 """A comma before three digits may part thousands or decimals: it is neither."""
-_NUMBER = re.compile(
-    rf"(?P<value>[+\-\u2212]?{_DIGITS}(?:e[+\-]?\d+)?(?![\d,])|\b(?:{_WORD})\b)"
-    rf"(?:\s*(?:/|\bout\s+of\b|\bof\b)\s*(?P<most>{_DIGITS}|\b(?:{_WORD})\b))?"
-    r"(?:\s*(?P<points>%|points?\b))?",
-    re.IGNORECASE,
-)
 _CALLED = re.compile(
     r"\W*(?:(?:the|my|final|overall)\s+)*(?:score|rating|answer)\W*(?:\bis\b|[:=])[\s*_]*",
     re.IGNORECASE,
 )
 """What an answer may call its number without a marker that says so."""
-_ANOTHER = re.compile(rf"\d|\b(?:{_WORD})\b", re.IGNORECASE)
 _ENDS = re.compile(r"[*_`\"')\]]*\s*(?:[.;:,](?=\s|$)|\s[-\u2013\u2014(])")
 """What may stand behind a score on the line of its marker: a sentence begins, or a remark."""
 _AROUND = " \t\r\n*_`\"'.!()[]"
@@ -83,6 +77,21 @@ class Scale:
 ANY = Scale()
 
 
+@cache
+def _number() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<value>[+\-\u2212]?{_DIGITS}(?:e[+\-]?\d+)?(?![\d,])|\b(?:{_WORD})\b)"
+        rf"(?:\s*(?:/|\bout\s+of\b|\bof\b)\s*(?P<most>{_DIGITS}|\b(?:{_WORD})\b))?"
+        r"(?:\s*(?P<points>%|points?\b))?",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _another() -> re.Pattern[str]:
+    return re.compile(rf"\d|\b(?:{_WORD})\b", re.IGNORECASE)
+
+
 def read_score(text: str, scale: Scale = ANY, marker: str = "") -> float | None:
     """Return the number that a text is; None where it is none, or more than one."""
     if marker:
@@ -93,7 +102,7 @@ def read_score(text: str, scale: Scale = ANY, marker: str = "") -> float | None:
     text = text[called.end() if called else 0 :].strip(_AROUND)
     if not text or len(text) > _LONGEST:
         return None
-    match = _NUMBER.fullmatch(text) or (_beginning(text) if marker or called else None)
+    match = _number().fullmatch(text) or (_beginning(text) if marker or called else None)
     if match is None:
         return None
     most = match["most"]
@@ -107,7 +116,7 @@ def read_score(text: str, scale: Scale = ANY, marker: str = "") -> float | None:
 
 def scale_of(texts: Iterable[str]) -> Scale:
     """Return the scale that texts name alike (`7/10`, `8/10`: up to 10; `70 %`), else none."""
-    matches = (_NUMBER.fullmatch(text.strip(_AROUND)) for text in texts if len(text) <= _LONGEST)
+    matches = (_number().fullmatch(text.strip(_AROUND)) for text in texts if len(text) <= _LONGEST)
     ends = {
         100.0 if match["points"] == "%" else _value(match["most"])
         for match in matches
@@ -118,10 +127,10 @@ def scale_of(texts: Iterable[str]) -> Scale:
 
 def _beginning(text: str) -> re.Match[str] | None:
     """Return the number that a line begins with, where a remark without any number follows."""
-    match = _NUMBER.match(text)
+    match = _number().match(text)
     if match is None or not _ENDS.match(text, match.end()):
         return None
-    return None if _ANOTHER.search(text, match.end()) else match
+    return None if _another().search(text, match.end()) else match
 
 
 def _value(text: str) -> float:

@@ -42,7 +42,7 @@ _SIGNS = {
     **dict.fromkeys(["[]", "[ ]", "!", "¬"], DENIED),
     ",": _MORE,
 }
-_NEVER = re.compile(r"(?!)")
+_NEVER = r"(?!)"
 _KEY = re.compile(r"\s*[\"'][^\"'\n]{1,40}[\"']\s*:")
 """What follows the comma before a key in JSON."""
 
@@ -61,7 +61,7 @@ class _Lexicon:
     tokens: re.Pattern[str]
     kinds: dict[str, int]
     """Of a word or sign."""
-    phrases: dict[str, tuple[re.Pattern[str], tuple[int, ...]]]
+    phrases: dict[str, tuple[str, tuple[int, ...]]]
     """Those that begin with a word, as groups, the longest first, and their kinds."""
     inside: tuple[tuple[re.Pattern[str], int], ...]
     """Phrases that stand inside other words and are regular expressions, and their kinds."""
@@ -74,7 +74,7 @@ class _Lexicon:
         if word[0] == "<":
             return LEAD, match.end()
         longer, kinds = self.phrases.get(word, (_NEVER, ()))
-        phrase = longer.match(text, match.start(), end)
+        phrase = _compiled(longer).match(text, match.start(), end)
         if phrase is not None and phrase.lastindex is not None:
             return kinds[phrase.lastindex - 1], phrase.end()
         if word.endswith("n't"):
@@ -83,6 +83,10 @@ class _Lexicon:
         if not flags and word[0] > "\u024f":
             flags = next((kinds for each, kinds in self.inside if each.fullmatch(word)), 0)
         return flags, match.end()
+
+
+_compiled = cache(re.compile)
+"""Most answers have few of the words that phrases begin with."""
 
 
 @cache
@@ -108,7 +112,7 @@ def _lexicon() -> _Lexicon:
         {**kinds, **inside, **_SIGNS, **{word: kinds[word] | _MORE for word in phrases}},
         {
             word: (
-                re.compile("|".join(rf"({phrase})(?![^\W_])" for phrase in each)),
+                "|".join(rf"({phrase})(?![^\W_])" for phrase in each),
                 tuple(phrases[word][phrase] for phrase in each),
             )
             for word, each in grouped.items()

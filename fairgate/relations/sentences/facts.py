@@ -14,7 +14,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
-from fairgate.relations.sentences.number_words import DIGITS_OF, WORDS
+from fairgate.relations.sentences.number_words import DIGITS_OF, words_pattern
 
 
 class Fact(NamedTuple):
@@ -138,7 +138,7 @@ def facts(answer: str) -> frozenset[Fact]:
             all_facts.add(Fact("name", name))
     take("mail", _MAIL, lambda m: m[0].rstrip(".").lower())
     take("link", _LINK, _link)
-    rest = _SCALED.sub(_scaled, WORDS.sub(_digits_of, rest))
+    rest = _SCALED.sub(_scaled, words_pattern().sub(_digits_of, rest))
     take("date", _ISO, lambda m: _date(m[3], m[2], m[1]))
     take("date", _YEAR_FIRST, lambda m: _date(m[3] or m[6], m[2] or m[5], m[1] or m[4]))
     take("date", _DAY_MONTH, lambda m: _date(m[1], str(_MONTH_OF[m[2].lower()]), m[3]))

@@ -6,6 +6,7 @@ Words that are something else, too, are left out: "one", "ein", "once".
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _SMALL = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
@@ -70,14 +71,14 @@ def _counted() -> dict[str, str]:
 
 DIGITS_OF = _counted()
 """Word, with hyphens between its parts, to digits."""
-WORDS = re.compile(
-    r"(?<![\w-])(?:"
-    + "|".join(
+
+
+@cache
+def words_pattern() -> re.Pattern[str]:
+    """Return what finds every such word, the longest first."""
+    words = "|".join(
         # "twenty five" is written with a blank, too.
         re.escape(word).replace(r"\-", r"[\s\u2010\u2011-]")
         for word in sorted(DIGITS_OF, key=len, reverse=True)
     )
-    + r")(?![\w-])",
-    re.IGNORECASE,
-)
-"""Finds every such word, the longest first."""
+    return re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE)
