@@ -3,13 +3,14 @@
 The file runs with all the rights of whoever names it, so only the command line names one, never a
 policy. Its hash is a part of what baselines must match. What is asked of its relations and of their
 oracles is passed on unchanged, and so is what they return; whatever they raise, or return in
-another form, is an error that names place and source (`Guarded`).
+another form, is an error that names the place (`Guarded`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
 import math
 import re
 import sys
@@ -27,17 +28,13 @@ from fairgate.domain.errors import FairGateError, UsageError
 from fairgate.domain.units import Reading, Reason
 from fairgate.domain.wording import harmless, listed, quoted, shown
 from fairgate.io.tables import read_whole
-from fairgate.metrics.columns import Pool, PoolColumns, Values, VectorsOf
+from fairgate.metrics.columns import PoolColumns
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
 from fairgate.relations.linter import Linter
 from fairgate.relations.oracles.oracle import Oracle
-from fairgate.relations.relation import Asked, Example, FollowUp, MetamorphicRelation, NotApplicable
+from fairgate.relations.relation import Example, FollowUp, MetamorphicRelation, NotApplicable
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,40}/[a-z0-9][a-z0-9-]{0,60}")
-Wrong = Callable[[Any], str | None]
-"""What was returned, to what is wrong about it."""
-About = Callable[..., str]
-"""What is given, to the source or the answers that messages name."""
 _TEXTS = ("variant", "category", "term", "text", "noun_phrase", "inapplicable", "opening")
 _COMPARED = ("generation", "controlled")
 
@@ -172,18 +169,16 @@ class Guarded:
         self._path = path
         self._id = owner or inner.id
         self._before = "oracle()." if owner else ""
-        self._about = ""
-        for name, (wrong, about) in (_OF_AN_ORACLE if owner else _OF_A_RELATION).items():
-            if hasattr(inner, name):
-                setattr(self, name, partial(self._called, name, wrong, about))
 
     def __getattr__(self, name: str) -> Any:
-        """Return the relation's own attribute."""
-        return getattr(self._inner, name)
+        """Return the relation's own attribute; a method is guarded."""
+        value = getattr(self._inner, name)
+        return partial(self._called, name, value) if inspect.ismethod(value) else value
 
     def oracle(self, task: Task | None) -> Oracle:
         """Return the oracle for the answers; one of the user's own is guarded, too."""
-        oracle = cast("Oracle", self._called("oracle", _wrong_oracle, None, task))
+        inner = cast("MetamorphicRelation", self._inner)
+        oracle = cast("Oracle", self._called("oracle", inner.oracle, task))
         is_shipped = type(oracle).__module__.startswith("fairgate.")
         return oracle if is_shipped else cast("Oracle", Guarded(oracle, self._path, self._id))
 
@@ -191,66 +186,33 @@ class Guarded:
     def pool_columns(self) -> tuple[PoolColumns, ...]:
         """Columns that the user's relation computes; what their functions raise is an error."""
         return tuple(
-            replace(columns, compute=partial(self._computed, columns))
+            replace(columns, compute=partial(self._called, listed(columns.names), columns.compute))
             for columns in cast("MetamorphicRelation", self._inner).pool_columns
         )
 
-    def _computed(
-        self, columns: PoolColumns, pools: Sequence[Pool], vectors: VectorsOf
-    ) -> list[Mapping[str, Values]]:
-        def message(error: BaseException, words: str) -> str:
-            names = listed([quoted(name) for name in columns.names], last="and")
-            location = f"{self._path}:{_line(error, self._path)}"
-            return f"{location}: computing {names} of {quoted(self._id)} fails: {words}; correct it"
-
-        with code_of_the_user(message, passed=(FairGateError,)):
-            return list(columns.compute(pools, vectors))
-
-    def _called(self, name: str, wrong: Wrong, about: About | None, *given: Any) -> Any:
-        self._about = self._about if about is None else about(*given)
-
-        method = f"`{self._before}{name}` of the relation {quoted(self._id)}"
+    def _called(self, name: str, method: Callable[..., Any], *given: Any) -> Any:
+        about = f" at the source {quoted(given[0].id)}" if _is_source(given) else ""
+        called = f"`{self._before}{name}` of the relation {quoted(self._id)}"
 
         def message(error: BaseException, words: str) -> str:
             location = f"{self._path}:{_line(error, self._path)}"
-            return f"{location}: {method} fails{self._about}: {words}; correct it"
+            return f"{location}: {called} fails{about}: {words}; correct it"
 
         with code_of_the_user(message, passed=(FairGateError,)):
-            result = getattr(self._inner, name)(*given)
-            fault = wrong(result)
+            result = method(*given)
+            fault = _RETURNED[name](result) if name in _RETURNED else None
         if fault is not None:
-            raise UsageError(f"{self._path}: {method} returns{self._about} {fault}")
+            raise UsageError(f"{self._path}: {called} returns{about} {fault}")
         return result
 
 
-def _at_source(source: Source, *_: object) -> str:
-    return f" at the source {quoted(source.id)}"
-
-
-def _answers(*read: Reading) -> str:
-    return f" at the answers {' and '.join(shown(reading.value) for reading in read[:2])}"
-
-
-def _is_no(kind: type | tuple[type, ...], wanted: str) -> Wrong:
-    return _unless(lambda found: isinstance(found, kind), wanted)
-
-
-def _unless(is_fine: Callable[[Any], bool], wanted: str) -> Wrong:
-    return lambda found: None if is_fine(found) else f"{shown(found)}; expected {wanted}"
-
-
-_wrong_oracle = _unless(
-    lambda found: all(hasattr(found, name) for name in ("id", "stop", "read", "same")), "an Oracle"
-)
-_wrong_count = _unless(
-    lambda found: isinstance(found, int) and not isinstance(found, bool) and found >= 0,
-    "a whole number from 0 on",
-)
+def _is_source(given: Sequence[object]) -> bool:
+    return bool(given) and isinstance(given[0], Source)
 
 
 def _wrong_follow_ups(returned: object) -> str | None:
     if isinstance(returned, NotApplicable):
-        return _wrong_text(returned.reason)
+        return None
     if not isinstance(returned, list | tuple):
         return f"{shown(returned)}; expected a list of FollowUp, or NotApplicable"
     variants = set()
@@ -281,20 +243,18 @@ def _wrong_claims(returned: object) -> str | None:
     return None
 
 
-_wrong_text = _is_no(str, "a text")
-_wrong_reading = _is_no(Reading, "a Reading")
-_OF_A_RELATION: dict[str, tuple[Wrong, About | None]] = {
-    "asks": (_is_no(Asked, "an Asked"), _at_source),
-    "source_text": (_wrong_text, _at_source),
-    "follow_ups": (_wrong_follow_ups, _at_source),
-    "most_follow_ups": (_wrong_count, _at_source),
-    "fault": (_is_no((str, type(None)), "None, or a text that says what is wrong"), None),
-    "expected": (_wrong_reading, lambda source, _: _answers(source)),
-    "claims": (_wrong_claims, _answers),
+def _no(kind: type, wanted: str) -> Callable[[object], str | None]:
+    return lambda value: None if isinstance(value, kind) else f"{shown(value)}; expected {wanted}"
+
+
+_RETURNED: Mapping[str, Callable[[Any], str | None]] = {
+    "oracle": lambda value: (
+        None if hasattr(value, "read") else f"{shown(value)}; expected an Oracle"
+    ),
+    "source_text": _no(str, "a text"),
+    "follow_ups": _wrong_follow_ups,
+    "expected": _no(Reading, "a Reading"),
+    "claims": _wrong_claims,
+    "read": _no(Reading, "a Reading"),
 }
-"""By a method's name; None: it is about what the call before it was."""
-_OF_AN_ORACLE: dict[str, tuple[Wrong, About | None]] = {
-    "read": (_wrong_reading, lambda _, case: f" at the source {quoted(case.cluster)}"),
-    "prepare": (lambda _: None, lambda _: ""),
-    "same": (_is_no(bool, "true or false"), _answers),
-}
+"""What is wrong about what a method returned, by its name: what goes into a run's figures."""
