@@ -8,15 +8,11 @@ BEGINNING = 512
 """Bytes that show what a file is."""
 _KINDS = (
     (
-        rb"version https://(?:git-lfs|hawser)\.github\.com/spec/",
+        rb"version https://git-lfs\.github\.com/spec/",
         (
             "is a pointer of Git LFS, not the file itself: fetch it with `git lfs pull` (in a "
             "workflow: `actions/checkout` with `lfs: true`)"
         ),
-    ),
-    (
-        rb"(?:\.\./)*\.git/annex/objects/|/annex/objects/",
-        "is a pointer of git-annex, not the file itself: fetch it with `git annex get`",
     ),
     (
         rb"\s*(?:(?:<\?xml[^>]*>|<!--.*?-->)\s*)*<(?:!doctype html|html|head\b)",
@@ -32,31 +28,12 @@ _KINDS = (
             "its texts as a table"
         ),
     ),
-    (
-        rb"\0GITCRYPT\0",
-        "is encrypted with git-crypt: open the checkout with `git-crypt unlock`",
-    ),
-    (
-        rb"<{7} [^\r\n]*\r?\n",
-        "holds the marks of a merge that is not finished: resolve the conflict",
-    ),
     (rb"\x1f\x8b", "is compressed with gzip, which is not read: unpack it with `gunzip`"),
-    (rb"BZh[1-9]", "is compressed with bzip2, which is not read: unpack it with `bunzip2`"),
-    (rb"\xfd7zXZ\0", "is compressed with xz, which is not read: unpack it with `unxz`"),
     (
-        rb"\x28\xb5\x2f\xfd",
-        "is compressed with Zstandard, which is not read: unpack it with `unzstd`",
-    ),
-    (
-        rb"PK\x03\x04|PK\x05\x06",
+        rb"PK\x03\x04|PK\x05\x06|\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
         "is a workbook (.xlsx) or a ZIP archive: unpack it, or save the sheet as `CSV UTF-8`",
     ),
-    (
-        rb"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
-        "is a workbook of an old Excel (.xls): save the sheet as `CSV UTF-8`",
-    ),
     (rb"%PDF-", "is a PDF: save its texts as a table"),
-    (rb"SQLite format 3\0", "is a database of SQLite: save the table as CSV"),
 )
 
 

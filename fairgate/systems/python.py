@@ -1,11 +1,10 @@
 """An application that is a Python function of the user's: `system: {python: "my_app.rag:ask"}`.
 
 Called as the function can be called: with the query, and with `instruction`, `prompt`, `options`,
-`documents`, `top_k`, `session` or `messages` where it names them; or in promptfoo's form,
-`call_api(prompt, options, context)`. It may be a coroutine. Retrievers of LangChain, LlamaIndex and
-Haystack, and documents of theirs in what is returned, are recognised by their form, without
-importing them. The code runs in this process with all its rights, so it is only imported where the
-person who starts FairGate allows it, never because a policy sets it.
+`documents`, `top_k`, `session` or `messages` where it names them. It may be a coroutine. Retrievers
+of LangChain, LlamaIndex and Haystack, and documents of theirs in what is returned, are recognised
+by their form, without importing them. The code runs in this process with all its rights, so it is
+only imported where the person who starts FairGate allows it, never because a policy sets it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from fairgate.domain.errors import ApplicationError, FailedQuestionError, UsageE
 from fairgate.domain.executions import Execution, Question, usage_of
 from fairgate.domain.schema import Access, ByShape, Strict, way_of
 from fairgate.domain.wording import harmless, quoted
-from fairgate.io.replies import ReplyPaths, json_path, reply_of
+from fairgate.io.replies import ReplyPaths, reply_of
 from fairgate.systems.application import ApplicationKind, EmbedderOfReplies
 from fairgate.systems.budget import BudgetField, Meter
 from fairgate.systems.labelling import LabelsField
@@ -44,8 +43,6 @@ _GIVEN = (
     *("instruction", "prompt", "options", "top_k", "documents"),
     *("changed", "session", "messages"),
 )
-_PROMPTFOO = ("prompt", "options", "context")
-_PROMPTFOO_PATHS = ReplyPaths(answer=json_path("$.output"))
 Target = Annotated[str, Field(pattern=r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$")]
 
 
@@ -177,11 +174,8 @@ class CallApplication:
             )
         value = self._called(turn, question, runner, about)
         self._meter.add(usage_of(value))
-        paths = self._paths
-        if isinstance(value, Mapping) and "output" in value and "answer" not in value:
-            paths = _PROMPTFOO_PATHS
         try:
-            return reply_of(value, paths)
+            return reply_of(value, self._paths)
         except ApplicationError as error:
             raise FailedQuestionError(f"{about}: {error}", question) from None
 
@@ -192,19 +186,15 @@ class CallApplication:
         fields = turn.as_dict()
         lists = {name: list(value) for name, value in fields.items() if isinstance(value, tuple)}
         wanted = [name for name in _GIVEN if name in self._parameters[1:]]
-        arguments: list[Any] = [turn.query]
         keywords = {name: (fields | lists).get(name) for name in wanted}
-        is_promptfoo = tuple(self._parameters[:3]) == _PROMPTFOO
-        if question.changed is not None and not is_promptfoo and "changed" not in wanted:
+        if question.changed is not None and "changed" not in wanted:
             raise ApplicationError(
                 f"{self.name} has no parameter `changed`, so it would search the corpus as it is; "
                 "add one, or leave it out of `takes`"
             )
-        if is_promptfoo:
-            arguments, keywords = [turn.prompt, {}, {"vars": question.as_dict()}], {}
         did = "raised"
         try:
-            value = self._function(*arguments, **keywords)
+            value = self._function(turn.query, **keywords)
             if inspect.isawaitable(value):
                 value = runner.run(_awaited(value))
             did = f"what it returned ({quoted(type(value).__name__)}) cannot be read:"

@@ -12,14 +12,12 @@ FORMS = {
     "text": "def ask(query):\n    return LABEL(query)",
     "named": "def ask(query, *, instruction, prompt):\n    assert instruction in prompt and query in prompt\n    return {'answer': LABEL(query)}",
     "async": "import asyncio\nasync def ask(query):\n    await asyncio.sleep(0)\n    return {'answer': LABEL(query)}",
-    "promptfoo": "def ask(prompt, options, context):\n    assert context['vars']['query'] in prompt\n    return {'output': LABEL(prompt)}",
     "dataclass with a lock": "import threading\nfrom dataclasses import dataclass, field\n@dataclass\nclass R:\n    answer: str\n    lock: object = field(default_factory=threading.Lock)\ndef ask(query):\n    return R(LABEL(query))",
     "dataclass": "from dataclasses import dataclass\n@dataclass\nclass R:\n    answer: str\ndef ask(query):\n    return R(LABEL(query))",
 }  # fmt: skip
 FAULTS = {
     "raises": ("def ask(query):\n    raise ValueError('no index')", 4, "raised ValueError: no index"),
     "returns nothing": ("def ask(query):\n    return None", 4, "nothing at `$.answer`, found nothing"),
-    "promptfoo's error": ("def ask(prompt, options, context):\n    return {'error': 'quota'}", 4, "found an object with `error`"),
     "a score that is no number": (DOCUMENT + "def ask(query):\n    return {'answer': 'x', 'documents': [D('x', {'score': 'high'})]}", 4, "`$.score` is 'high' (text); expected a finite number"),
     "a score beyond numbers": (DOCUMENT + "def ask(query):\n    return {'answer': 'x', 'documents': [{'id': 'a', 'score': 10**5000}]}", 4, "`$.score` is a whole number of 16,610 bits; expected a finite number"),
     "an id beyond numbers": ("def ask(query):\n    return {'answer': 'x', 'documents': [{'id': 10**5000}]}", 4, "`$.id` is a whole number of 16,610 bits; expected text"),

@@ -32,25 +32,16 @@ def workbook(path):
 STAND_INS = {
     "a pointer of Git LFS": lambda path: path.write_bytes(POINTER),
     "a pointer of Git LFS with a mark": lambda path: path.write_bytes(b"\xef\xbb\xbf" + POINTER),
-    "a pointer of git-annex": lambda path: path.write_bytes(b"/annex/objects/SHA256E-s1--0.csv\n"),
     "a web page": lambda path: path.write_bytes(b"<!DOCTYPE html>\n<html><body>Sign in"),
     "a web page saved with a comment": lambda path: path.write_bytes(b"<!-- saved -->\n<html>"),
     "a web page without its beginning": lambda path: path.write_bytes(b"<head><title>302"),
     "an XML document": lambda path: path.write_bytes(b'<?xml version="1.0"?>\n<Error><Code>'),
-    "a pointer of Git LFS's first version": lambda path: path.write_bytes(
-        POINTER.replace(b"git-lfs", b"hawser")
-    ),
-    "git-crypt": lambda path: path.write_bytes(b"\0GITCRYPT\0\x01\x02"),
-    "a merge": lambda path: path.write_bytes(b"<<<<<<< HEAD\nid,text\n=======\n"),
     "gzip": lambda path: path.write_bytes(gzip.compress(b"id,text\n1,x\n")),
     "a workbook": workbook,
 }
 WORDS = {
     "a web page saved with a comment": "is a web page",
     "a web page without its beginning": "is a web page",
-    "a pointer of Git LFS's first version": "is a pointer of Git LFS",
-    "git-crypt": "encrypted with git-crypt",
-    "a merge": "a merge that is not finished",
     "a workbook": "is a workbook",
     "gzip": "gzip",
     "a web page": "a web page",

@@ -112,11 +112,6 @@ async def ask_async(query, documents=None):
     return {"answer": found["answer"], "documents": found["contexts"]}
 
 
-def call_api(prompt, options, context):
-    """The same, in promptfoo's form: an answer alone."""
-    return {"output": reply(context["vars"]["query"])["answer"]}
-
-
 def main():
     """The application as a program: a JSON line in, a JSON line out."""
     for line in sys.stdin:
