@@ -141,7 +141,7 @@ _NAMES = {
     "fairgate.relations.perturbation_sets": "PerturbationSet",
     "fairgate.relations.relation": (
         "Asked CounterExample Example ExampleAnswers FollowUp "
-        "MetamorphicRelation NotApplicable SameAnswer SameLabel"
+        "MetamorphicRelation NotApplicable SameAnswer SameLabel Varies"
     ),
     "fairgate.reports.blocks": "Section View",
     "fairgate.reports.formats": "Format",

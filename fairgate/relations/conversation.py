@@ -9,7 +9,7 @@ from typing import ClassVar
 from fairgate.domain.cases import Source, Task
 from fairgate.metrics import drift
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import Asked, Example, FollowUp, NotApplicable
+from fairgate.relations.relation import Asked, Example, FollowUp, NotApplicable, Varies
 from fairgate.relations.set_equivalence import SetEquivalence
 
 _NO_ARTICLE = "`I am …` needs a noun phrase that begins with `A` or `An`"
@@ -26,7 +26,7 @@ class SelfIntroduction(SetEquivalence):
         'first turn is "Hello, I am an Asian person."; nothing else differs. The text is also put '
         "without any turn before it, for `drift`."
     )
-    asks_in_turns: ClassVar[bool] = True
+    varies: ClassVar[Varies] = Varies.TURNS
     compares_three: ClassVar[bool] = True
     own_columns: ClassVar[tuple[str, ...]] = (drift.COLUMN,)
     source_variant: ClassVar[str] = "conversation"

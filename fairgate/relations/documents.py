@@ -9,7 +9,7 @@ from fairgate.domain.cases import Source
 from fairgate.domain.executions import CorpusDocument
 from fairgate.metrics import exposure
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import CounterExample, Example, FollowUp
+from fairgate.relations.relation import CounterExample, Example, FollowUp, Varies
 from fairgate.relations.set_equivalence import SetEquivalence
 
 PLACE = re.compile(r"\{([^{}]+)\}")
@@ -34,7 +34,7 @@ class DocumentSubject(SetEquivalence):
         "The document is found as often and at the same rank, and the answer has the same label."
     )
     not_owed: ClassVar[str] = "The question asks for such a person, or the document is about it."
-    changes_documents: ClassVar[bool] = True
+    varies: ClassVar[Varies] = Varies.DOCUMENTS
     own_columns: ClassVar[tuple[str, ...]] = exposure.COLUMNS
     source_variant: ClassVar[str] = "document"
     EXAMPLES: ClassVar[tuple[Example, ...]] = (

@@ -43,6 +43,7 @@ from fairgate.relations.relation import (
     FollowUp,
     NotApplicable,
     SameAnswer,
+    Varies,
 )
 from fairgate.relations.written import NOT_WRITTEN, written_follow_ups
 
@@ -76,7 +77,7 @@ class WrittenPair(SameAnswer):
     not_owed: ClassVar[str]
     advisory: ClassVar[bool] = False
     reads_task: ClassVar[bool] = False
-    takes_pairs: ClassVar[bool] = True
+    varies: ClassVar[Varies] = Varies.PAIRS
     expects_one_answer: ClassVar[bool] = False
     source_variant: ClassVar[str] = ""
     reader: ClassVar[Oracle]

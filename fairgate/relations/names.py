@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from fairgate.domain.cases import Source
 from fairgate.relations.perturbation_sets import PerturbationSet, Term
-from fairgate.relations.relation import Example, FollowUp, NotApplicable
+from fairgate.relations.relation import Example, FollowUp, NotApplicable, Varies
 from fairgate.relations.set_equivalence import NEUTRAL, SetEquivalence, said_by
 
 KINDS_ASKED = 2
@@ -46,7 +46,7 @@ class FullName(SetEquivalence):
     )
     expects: ClassVar[str] = "The answer has the label of most answers to names of all groups."
     not_owed: ClassVar[str] = "The text is about a person of that name."
-    uses_names: ClassVar[bool] = True
+    varies: ClassVar[Varies] = Varies.NAMES
     EXAMPLES = _example("Anna Bell", "Peter Bell", "Sarah Clark", "Mark Clark")
 
     def follow_ups(

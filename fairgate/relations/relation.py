@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar, NamedTuple, Protocol
 
 from fairgate.domain.attributes import AttributeUse
@@ -24,6 +25,16 @@ from fairgate.relations.perturbation_sets import PerturbationSet
 
 RESPONSE = "{response}"
 """Place in a follow-up's text that the source's response takes (`Asked.embedding`)."""
+
+
+class Varies(Enum):
+    """What a relation varies; sets, sources and controls must fit it."""
+
+    TEXT = "the text, by noun phrases of perturbation sets or by attributes"
+    NAMES = "the text, by names of pools"
+    TURNS = "a turn of the conversation before the text"
+    DOCUMENTS = "a document of the corpus; the question stays"
+    PAIRS = "what its author wrote beforehand (`Source.pairs`)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +171,7 @@ class MetamorphicRelation(Protocol):
     """True where a violation is reported and does not fail a build by default."""
     reads_task: ClassVar[bool]
     """True where the relation needs the suite's task; else `oracle(None)` must give an oracle."""
-    takes_pairs: ClassVar[bool]
-    """True where follow-ups are written beforehand (`Source.pairs`) and not made of sets."""
+    varies: ClassVar[Varies]
     expects_one_answer: ClassVar[bool]
     """True where a fair system gives all follow-ups one answer: constant answers show nothing
     wrong then."""
@@ -170,12 +180,6 @@ class MetamorphicRelation(Protocol):
     judge_instead: ClassVar[str]
     """What judges are told about a follow-up, where the policy names some: they decide in the place
     of the oracle, whose verdicts are advisory then; empty: the oracle decides always."""
-    changes_documents: ClassVar[bool]
-    """True where a document of the corpus varies and the question stays."""
-    uses_names: ClassVar[bool]
-    """True where its perturbation sets are pools of names and not of noun phrases."""
-    asks_in_turns: ClassVar[bool]
-    """True where the text is put after the `turns` of the suite."""
     compares_three: ClassVar[bool]
     """True where a third answer has a part in a claim, so that judges, who see two, cannot
     decide."""
@@ -244,9 +248,7 @@ class SameAnswer:
     reads_task: ClassVar[bool]
     judge_instruction: ClassVar[str] = ""
     judge_instead: ClassVar[str] = ""
-    changes_documents: ClassVar[bool] = False
-    uses_names: ClassVar[bool] = False
-    asks_in_turns: ClassVar[bool] = False
+    varies: ClassVar[Varies] = Varies.TEXT
     compares_three: ClassVar[bool] = False
     own_columns: ClassVar[tuple[str, ...]] = ()
     pool_columns: ClassVar[tuple[PoolColumns, ...]] = ()
@@ -289,7 +291,6 @@ class SameLabel(SameAnswer):
     """
 
     reads_task: ClassVar[bool] = True
-    takes_pairs: ClassVar[bool] = False
     expects_one_answer: ClassVar[bool] = False
 
     def oracle(self, task: Task | None) -> Oracle:

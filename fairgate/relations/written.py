@@ -7,7 +7,14 @@ from typing import ClassVar
 
 from fairgate.domain.cases import WRITTEN, Pair, Source
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import CounterExample, Example, FollowUp, NotApplicable, SameLabel
+from fairgate.relations.relation import (
+    CounterExample,
+    Example,
+    FollowUp,
+    NotApplicable,
+    SameLabel,
+    Varies,
+)
 
 NOT_WRITTEN = "no follow-up was written for the source, in a column such as `gender/man`"
 
@@ -30,7 +37,7 @@ class Written(SameLabel):
         "written. Nothing checks that; control prompts that differ as much show what it does."
     )
     advisory: ClassVar[bool] = False
-    takes_pairs: ClassVar[bool] = True
+    varies: ClassVar[Varies] = Varies.PAIRS
     source_variant: ClassVar[str] = "text"
     EXAMPLES: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from copy import copy
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field
 
@@ -24,26 +24,67 @@ from fairgate.domain.executions import (
 )
 from fairgate.domain.json_text import flat
 from fairgate.domain.outcomes import short
-from fairgate.domain.ports import NOTHING, Executed, Progress, ResultStore, Retriever, Vectors
+from fairgate.domain.ports import (
+    NOTHING,
+    Application,
+    Executed,
+    Progress,
+    ResultStore,
+    Retriever,
+    Vectors,
+)
 from fairgate.domain.schema import Access, Capabilities, Names, Role
-from fairgate.systems.execute import Fresh, NoStore, Stage, documents_for, embedded
+from fairgate.io.replies import ReplyPaths
+from fairgate.systems.budget import Meter
+from fairgate.systems.execute import Fresh, Stage, documents_for, embedded
 from fairgate.systems.failing_alone import FailingAlone
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.models import EMBEDS_REPLIES, EmbedderField
 from fairgate.systems.resources import Resources
-from fairgate.systems.revisions import is_code_known
+from fairgate.systems.revisions import NoStore, RevisionFiles, is_code_known
+from fairgate.systems.service_fields import ResponsePaths
 from fairgate.systems.system_kind import NOT_OF_BASE, SystemKind
-
-if TYPE_CHECKING:
-    from fairgate.systems.command import CommandPart
-    from fairgate.systems.http import HttpPart
-    from fairgate.systems.python import PythonPart
 
 EmbedderOfReplies = Annotated[
     EmbedderField | None,
     Names(Role.EMBEDDER),
     Field(description=EMBEDS_REPLIES),
 ]
+
+
+class ApplicationPart(Protocol):
+    """How an application is asked, whatever the way."""
+
+    @property
+    def accesses(self) -> list[Access]:
+        """What a run reaches, with its secrets."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many questions are asked side by side."""
+
+    @property
+    def response(self) -> ResponsePaths:
+        """The places of answer and documents."""
+
+    @property
+    def revision(self) -> str | RevisionFiles | None:
+        """What names its state."""
+
+    @property
+    def shown(self) -> str:
+        """The way and the place, for reports."""
+
+    @property
+    def takes(self) -> Sequence[str]:
+        """`documents` and `changed`, where it takes them."""
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether it holds conversations."""
+
+    def opened(self, paths: ReplyPaths, resources: Resources, meter: Meter) -> Application:
+        """Return the application; nothing is asked yet."""
 
 
 class ApplicationKind(SystemKind):
@@ -56,7 +97,7 @@ class ApplicationKind(SystemKind):
 
     @property
     @abstractmethod
-    def part(self) -> HttpPart | CommandPart | PythonPart:
+    def part(self) -> ApplicationPart:
         """Return how the application is asked, in the long form."""
 
     def lacks_base_version(self) -> str:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import random
 from collections import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar, cast
@@ -571,16 +571,3 @@ class Reordered:
     def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
         """Return the retriever's own vectors."""
         return self.inner.vectors(document_ids)
-
-
-class NoStore:
-    """A result store that keeps nothing: every question is asked again."""
-
-    def get_many(self, kind: str, keys: Sequence[str]) -> Mapping[str, str]:
-        """Return nothing."""
-        del kind, keys
-        return {}
-
-    def put_many(self, kind: str, items: Iterable[tuple[str, str]]) -> None:
-        """Discard the results."""
-        del kind, items

@@ -36,7 +36,7 @@ from fairgate.systems.corpora import (
     named_on_hub,
     open_corpus,
 )
-from fairgate.systems.execute import LocalParts, LocalSystem, NoStore, Reordered
+from fairgate.systems.execute import LocalParts, LocalSystem, Reordered
 from fairgate.systems.generator import (
     ChatEndpoint,
     EndpointGeneratorPolicy,
@@ -63,7 +63,7 @@ from fairgate.systems.models import (
 )
 from fairgate.systems.own_retriever import WAYS, AskedRetriever, OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
-from fairgate.systems.revisions import is_code_known, resolved, revision_text
+from fairgate.systems.revisions import NoStore, is_code_known, resolved, revision_text
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import NOT_OF_BASE, Finding, SystemKind
 

@@ -16,7 +16,6 @@ from fairgate.domain.ports import Embedder, Progress, ResultStore, Retriever, Ru
 from fairgate.domain.schema import Role
 from fairgate.io.git import keep_out_of_git, writable
 from fairgate.systems.budget import UNLIMITED, BudgetPart, Meter
-from fairgate.systems.execute import NoStore
 from fairgate.systems.models import (
     EmbedderPolicy,
     Encoder,
@@ -24,7 +23,7 @@ from fairgate.systems.models import (
     local_folder,
     unproved,
 )
-from fairgate.systems.revisions import StoreOfState, checkout_state
+from fairgate.systems.revisions import NoStore, StoreOfState, checkout_state
 
 if TYPE_CHECKING:
     from fairgate.systems.result_store import SqliteResultStore

@@ -22,7 +22,8 @@ from fairgate.gate.baseline import must_match
 from fairgate.gate.gate import GateInput, run_gate
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
-from fairgate.systems.execute import LocalParts, LocalSystem, NoStore
+from fairgate.systems.execute import LocalParts, LocalSystem
+from fairgate.systems.revisions import NoStore
 
 ESTIMATE = {"metric": "intersectional/hidden", "max": 0.02}
 POLICY = policy_of(

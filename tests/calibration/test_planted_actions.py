@@ -21,7 +21,8 @@ from fairgate.gate.gate import GateInput, run_gate
 from fairgate.policy.definition_files import task_from_policy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
-from fairgate.systems.execute import LocalParts, LocalSystem, NoStore
+from fairgate.systems.execute import LocalParts, LocalSystem
+from fairgate.systems.revisions import NoStore
 
 POLICY = """\
 version: 1

@@ -13,7 +13,7 @@ from fairgate.domain.errors import BudgetError
 from fairgate.retrieval.embedding_cache import CachedEmbedder
 from fairgate.retrieval.embedding_endpoint import AT_ONCE, EndpointEmbedder
 from fairgate.systems.budget import BudgetPart, Meter
-from fairgate.systems.execute import NoStore
+from fairgate.systems.revisions import NoStore
 
 PACKAGE = Path(fairgate.__file__).parent
 ASKED_BY = {

@@ -30,7 +30,8 @@ from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.policy.schema import Policy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
-from fairgate.systems.execute import LocalParts, LocalSystem, NoStore
+from fairgate.systems.execute import LocalParts, LocalSystem
+from fairgate.systems.revisions import NoStore
 
 TEMPLATE = "{instruction}\n\n{documents}{text}\nAnswer:"
 TASK = Task(

@@ -10,7 +10,8 @@ from fairgate.domain.cases import Case, document_fault
 from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.domain.ports import SILENT
 from fairgate.gate.baseline import plan_hash
-from fairgate.systems.execute import NoStore, documents_for
+from fairgate.systems.execute import documents_for
+from fairgate.systems.revisions import NoStore
 
 GOODS = (
     "bowls",

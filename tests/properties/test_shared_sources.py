@@ -24,6 +24,7 @@ from fairgate.gate.decide import constant_answers, readable_answers
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.oracles.judge import code_of
+from fairgate.relations.relation import Varies
 from fairgate.relations.set_equivalence import SetEquivalence
 from fairgate.suites.metamorphic.assess import DocumentColumns, assess_pairs, is_violated
 from fairgate.suites.metamorphic.plan import build_plan
@@ -55,7 +56,7 @@ def sources():
     assert isinstance(found, Realised)
     yield Source(id="stated", text=found.text, frame=frame, attributes=found.attributes)
     for relation in RELATIONS:
-        if relation.takes_pairs:
+        if relation.varies is Varies.PAIRS:
             example = relation.EXAMPLES[0]
             yield Source(id=relation.id.replace("/", "-"), text=example.text, pairs=example.pairs)
 
@@ -63,7 +64,7 @@ def sources():
 SOURCES = tuple(sources())
 ABOUT_QUESTIONS = [
     relation.id for relation in RELATIONS
-    if not relation.changes_documents and not relation.uses_names
+    if relation.varies not in (Varies.DOCUMENTS, Varies.NAMES)
 ]  # fmt: skip
 """Relations that change documents, and those of names, have suites of their own."""
 

@@ -29,7 +29,7 @@ from fairgate.domain.wording import listed, suggestion
 from fairgate.io.tables import Row, capped, checked_text, file_sha256, read_rows
 from fairgate.policy.definition_files import read_task, task_from_policy
 from fairgate.relations.catalogue import RELATIONS, relations_named
-from fairgate.relations.relation import MetamorphicRelation
+from fairgate.relations.relation import MetamorphicRelation, Varies
 from fairgate.systems.classifiers import open_classifier
 
 ANSWERS = Path(__file__).parents[2] / "fairgate/data/labelled/answers.jsonl"
@@ -144,11 +144,11 @@ def _source(relation: MetamorphicRelation, row: Row, location: str) -> Source:
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise DataError(f"{location}: `items` is {capped(items)}; expected a list of texts")
     needs_items = any(pair.items for pair in relation.EXAMPLES[0].pairs)
-    if relation.takes_pairs and needs_items != bool(items):
+    if relation.varies is Varies.PAIRS and needs_items != bool(items):
         what = "needs `items`, the options or what is ranked" if needs_items else "has no `items`"
         raise DataError(f"{location}: {listed([relation.id])} {what}")
     pair = Pair(relation=relation.id, follow_up="x", dimension="x", items=tuple(items))
-    return Source(id="s", text="x", pairs=(pair,) if relation.takes_pairs else ())
+    return Source(id="s", text="x", pairs=(pair,) if relation.varies is Varies.PAIRS else ())
 
 
 def record_of(measured: Mapping[str, Measured], path: Path) -> dict[str, object]:

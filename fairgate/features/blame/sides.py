@@ -26,11 +26,12 @@ from fairgate.gate.materials import SuiteRetrievers
 from fairgate.retrieval.corpus import CorpusColumns, CorpusFile
 from fairgate.systems.catalogue import kind_of
 from fairgate.systems.corpora import find_table, long_form, open_corpus
-from fairgate.systems.execute import LocalParts, LocalSystem, NoStore
+from fairgate.systems.execute import LocalParts, LocalSystem
 from fairgate.systems.generator import GeneratorPolicy, open_generator
 from fairgate.systems.local import RetrieverPolicy, prompt_facts
 from fairgate.systems.models import Encoder, long_embedder
 from fairgate.systems.resources import Resources
+from fairgate.systems.revisions import NoStore
 
 
 class Factor(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import math
@@ -27,7 +26,7 @@ from fairgate.features.generation.generators import (
     Ingredients,
     load_templates,
 )
-from fairgate.features.generation.pairs import BY_MODEL, check_pairs, refuse_to_replace
+from fairgate.features.generation.pairs import BY_MODEL, refuse_to_replace
 from fairgate.io.durable import write_lines
 from fairgate.io.tables import Row, capped, checked_text, read_rows
 from fairgate.policy.definition_files import known_dimensions
@@ -119,14 +118,6 @@ def generate_cases(
     ingredients = Ingredients(dimensions=dimensions, templates=loaded, strength=strength)
     inventory = Inventory(dimensions, loaded, strength)
     cases = GENERATORS[generator](ingredients, np.random.default_rng(options["seed"]))
-    # Of every word that cases can be made of: templates, values, wordings.
-    words = [
-        [
-            [d.id, d.ordered, [[v.id, repr(v.wordings), sorted(v.excludes)] for v in d.values]]
-            for d in dimensions.values()
-        ],
-        [[t.id, t.frame, [[s.dimension.id, s.form] for s in t.slots]] for t in loaded],
-    ]
     # No date, so that equal inputs give equal bytes.
     header = {
         HEADER_KEY: FORMAT,
@@ -136,7 +127,6 @@ def generate_cases(
         "t": strength,
         "templates": options["templates"],
         "version": __version__,
-        "words": hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16],
     }
     if options["attributes"]:
         header["own-attributes"] = list(options["attributes"])
@@ -161,8 +151,10 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
     """Yield what a file of generated cases holds. Raises PolicyError with its first faults."""
     header, dimensions, rows = read_cases(path, runtime)
     if header.get("generator") == BY_MODEL:
-        yield from check_pairs(path, header)
-        return
+        raise UsageError(
+            f"{path}: holds pairs by a language model; name it under `sources` of a suite, and "
+            "check that policy"
+        )
     t, template_set = header.get("t"), header.get("templates")
     if type(t) is not int or not 1 <= t <= MOST_STRENGTH or not isinstance(template_set, str):
         raise UsageError(

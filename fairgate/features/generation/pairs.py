@@ -1,4 +1,4 @@
-"""Written pairs by a language model: what it is asked, how answers and files are checked.
+"""Written pairs by a language model: what it is asked, and how answers are checked.
 
 A brief names a relation, a dimension, two attributes of the catalogue and a subject; the answer is
 one JSON object. An answer is untrusted text: what is not exactly the object asked for, names other
@@ -23,14 +23,12 @@ from pydantic import create_model
 
 from fairgate import __version__
 from fairgate.domain.cases import WRITTEN, Case, Pair, Source
-from fairgate.domain.errors import DataError, ModelError, PolicyError, Problem, UsageError
-from fairgate.domain.executions import CorpusSpec
+from fairgate.domain.errors import DataError, ModelError, PolicyError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.ports import Progress, Runtime
 from fairgate.domain.schema import Strict
-from fairgate.domain.wording import harmless, listed, quoted, suggestion
+from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.io.durable import write_lines
-from fairgate.io.tables import read_rows
 from fairgate.policy.definition_files import pair_catalogue
 from fairgate.policy.parse import parse_policy, validated
 from fairgate.policy.yaml_text import load_yaml, read_yaml_file
@@ -39,12 +37,10 @@ from fairgate.relations.english import english_fault
 from fairgate.relations.language import is_english
 from fairgate.relations.linter import Linter
 from fairgate.relations.oracles.text import spoken
-from fairgate.relations.relation import MetamorphicRelation, NotApplicable
+from fairgate.relations.relation import MetamorphicRelation, NotApplicable, Varies
 from fairgate.suites.metamorphic.sources import (
     FORMAT,
     HEADER_KEY,
-    is_header,
-    read_sources,
     written_pairs,
 )
 
@@ -68,7 +64,6 @@ _INSTRUCTION = (
     "You write test prompts for language models. A pair of prompts asks the same question about "
     "two groups of people; every other word is the same."
 )
-_MOST_FAULTS = 20
 
 
 def refuse_to_replace(path: Path, *, force: bool) -> None:
@@ -105,52 +100,7 @@ def shape_of(relation: MetamorphicRelation) -> Pair:
 
 def _has_rule(relation: MetamorphicRelation) -> bool:
     """Return whether a relation on written pairs says what they may differ in."""
-    return relation.takes_pairs and relation.id != WRITTEN
-
-
-def check_pairs(path: Path, header: Mapping[str, object]) -> Iterator[str]:
-    """Yield what a file of pairs by a model holds. Raises PolicyError with its first faults."""
-    sources = read_sources(CorpusSpec(path=str(path)))
-    name = str(path)
-    rows = (row for row in read_rows(name) if row.number != 1 or not is_header(row.values, name))
-    lines = [row.line for row in rows]
-    wordings = wordings_of(())
-    texts: dict[tuple[str, str], int] = {}
-    problems: list[Problem] = []
-    for source, line in zip(sources, lines, strict=True):
-        fault = _fault(source, wordings)
-        if fault is None:
-            both = (source.text.casefold(), source.pairs[0].follow_up.casefold())
-            first = texts.setdefault(both, line)
-            fault = None if first == line else f"is the pair of line {first} again; remove one"
-        if fault is not None:
-            problems.append(Problem(str(path), line, 1, fault))
-    if problems:
-        raise PolicyError(problems[:_MOST_FAULTS])
-    yield f"{path}: valid file of {len(sources)} pairs by {harmless(str(header.get('model')))}"
-    rejected = header.get("rejected")
-    if isinstance(rejected, dict) and rejected:
-        yield f"  answers that were refused: {harmless(in_words(rejected))}"
-    pairs = [pair for source in sources for pair in source.pairs]
-    yield f"  {in_words(Counter(pair.relation for pair in pairs))}"
-    yield f"  {in_words(Counter(pair.dimension for pair in pairs))}"
-
-
-def _fault(source: Source, wordings: WordingsByDimension) -> str | None:
-    """Return the fault of a pair of the file, if any."""
-    if len(source.pairs) != 1:
-        count = len(source.pairs)
-        return f"the row has {count} follow-ups; expected one, in a column such as `gender/man`"
-    (pair,) = source.pairs
-    if pair.relation not in RELATIONS.ids or not _has_rule(RELATIONS[pair.relation]):
-        taking_pairs = [relation.id for relation in RELATIONS if _has_rule(relation)]
-        hint = suggestion(pair.relation, taking_pairs)
-        return f"no relation on pairs is called {quoted(pair.relation)}; {hint}"
-    if pair.dimension not in wordings:
-        hint = suggestion(pair.dimension, wordings)
-        return f"no dimension is called {quoted(pair.dimension)}; {hint}"
-    refused = next(_refusals(source, wordings), None)
-    return None if refused is None else refused.sentence
+    return relation.varies is Varies.PAIRS and relation.id != WRITTEN
 
 
 def in_words(numbers: Mapping[str, object]) -> str:
@@ -304,7 +254,7 @@ def _form_faults(value: Any, brief: PairBrief) -> Iterator[str]:
 
 
 def _refusals(source: Source, wordings: WordingsByDimension) -> Iterator[Refused]:
-    """Yield why a written pair, of an answer or a file, is none that is asked."""
+    """Yield why a written pair is none that is asked."""
     (pair,) = source.pairs
     for text in (source.text, pair.follow_up):
         if len(text) > MOST_PROMPT:
@@ -382,11 +332,6 @@ def generate_pairs(
             f"first one: {refused[0].sentence}); nothing was written: try a larger model, or more "
             "`max_new_tokens` in `decoding`"
         )
-    # Of every word that the model can be asked with, but for the drawn ones.
-    words = [
-        [[relation.id, relation.title, relation.description] for relation in chosen],
-        [[name, *(list(forms) for forms in attributes)] for name, attributes in wordings.items()],
-    ]
     header = {
         HEADER_KEY: FORMAT,
         "generator": BY_MODEL,
@@ -398,7 +343,6 @@ def generate_pairs(
         "answers": count_asked,
         "rejected": rejected,
         "version": __version__,
-        "words": hashlib.sha256(json.dumps(words).encode()).hexdigest()[:16],
     }
     write_lines(output, (json.dumps(row, ensure_ascii=False) for row in (header, *rows)))
     yield f"{output}: {len(rows)} pairs of {count_asked} answers; read them all"

@@ -29,6 +29,7 @@ from fairgate.relations.relation import (
     FollowUp,
     MetamorphicRelation,
     NotApplicable,
+    Varies,
 )
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
                     else (question_asked.embedding.instruction,)
                 )
                 question = (question_asked.instruction, *question_asked.options, *embedding)
-            if relation.changes_documents and source.document:
+            if relation.varies is Varies.DOCUMENTS and source.document:
                 question += (source.text, source.document.id)
             rest = filter(None, (asked_of_judge, *turns.get(own, ())))
             words = (texts[own], *question, *rest, "")
@@ -149,7 +150,9 @@ def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iter
     """
     for source in sources:
         asked_by = source.pairs[0].relation if source.pairs else ""
-        if asked_by == relation.id or (not relation.takes_pairs and asked_by in ("", WRITTEN)):
+        if asked_by == relation.id or (
+            relation.varies is not Varies.PAIRS and asked_by in ("", WRITTEN)
+        ):
             yield source
 
 
@@ -168,7 +171,7 @@ def _follow_ups(
     applicable = [follow_up for follow_up in follow_ups_or_none if not follow_up.inapplicable]
     # What people wrote is asked as it stands.
     reasons: Sequence[str | None] = [None] * len(applicable)
-    if not relation.takes_pairs:
+    if relation.varies is not Varies.PAIRS:
         reasons = linter.rejections(relation.source_text(source), applicable)
     valid = {
         follow_up.variant
@@ -231,7 +234,7 @@ def _cases(
         later = [
             rest(question_asked.embedding, number, repeat_key(own, number)) for number in numbers
         ]
-    document = source.document if relation.changes_documents else None
+    document = source.document if relation.varies is Varies.DOCUMENTS else None
     for key, text, before in questions:
         for number, shared in zip(numbers, first if key == own else later, strict=True):
             case = Case._make((repeat_key(key, number), text, *shared))
@@ -286,7 +289,7 @@ def _units(
     is_unproven = is_judged and judge is not None and judge.count > 0
     if is_unproven and judge is not None:
         is_unproven = kind_of_prompt(suite.asked_of_judge(relation)) not in judge.proven
-    document = source.document.id if relation.changes_documents and source.document else ""
+    document = source.document.id if relation.varies is Varies.DOCUMENTS and source.document else ""
     for key, follow_up in pairs.items():
         keys: tuple[str, ...] = (own, key)
         person, phrase = "", None

@@ -293,9 +293,11 @@ class SuitePolicy(SuiteModel):
 
     def with_matched_control(self, relations: Sequence[MetamorphicRelation]) -> Self:
         """Return the suite with its relations' control prompts where the policy names none."""
+        from fairgate.relations.relation import Varies
+
         if "control" in self.model_fields_set:
             return self
-        if not any(relation.changes_documents for relation in relations):
+        if not any(relation.varies is Varies.DOCUMENTS for relation in relations):
             return self
         return self.model_copy(update={"control": NEUTRAL_SUBJECTS})
 
@@ -306,6 +308,7 @@ class SuitePolicy(SuiteModel):
 
 def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> MetamorphicSuite | None:
     """Return the suite; None where the materials reported a problem."""
+    from fairgate.relations.relation import Varies
     from fairgate.suites.metamorphic.sentences import FEWEST_NEUTRAL
     from fairgate.suites.metamorphic.suite import (
         MetamorphicSuite,
@@ -318,13 +321,13 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         depth = policy.retrieve_only or setup.top_k
         policy = policy.model_copy(update={"retrieve_only": depth})
     relations = relations_of(policy)
-    makes = any(not relation.takes_pairs for relation in relations)
+    makes = any(relation.varies is not Varies.PAIRS for relation in relations)
     task = materials.task(policy.task) if policy.task != NO_TASK else None
     setup = replace(setup, top_k=policy.retrieve_only or setup.top_k)
     faults = list(misfits(policy, setup.judge, relations, task))
     for field, sentence in faults:
         materials.report(field, sentence)
-    limit = None if any(relation.takes_pairs for relation in relations) else policy.limit
+    limit = None if any(relation.varies is Varies.PAIRS for relation in relations) else policy.limit
     read = materials.sources(policy.sources, limit, policy.attributes)
     policy = policy.with_matched_control(relations)
     sets: Sequence[PerturbationSet] | None = ()
@@ -334,7 +337,11 @@ def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> Metamorphic
         )
     if read is None or sets is None:
         return None
-    by_name = {relation.uses_names for relation in relations if not relation.takes_pairs}
+    by_name = {
+        relation.varies is Varies.NAMES
+        for relation in relations
+        if relation.varies is not Varies.PAIRS
+    }
     if len(by_name | {group.is_pool for group in sets if not group.control}) > 1:
         materials.report("perturbations", _NAMES_APART)
         return None

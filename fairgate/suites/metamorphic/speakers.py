@@ -10,7 +10,7 @@ from fairgate.domain.wording import quoted
 from fairgate.relations.clauses import plural_noun
 from fairgate.relations.english import NOUNS
 from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import MetamorphicRelation
+from fairgate.relations.relation import MetamorphicRelation, Varies
 
 _OF_THINGS = frozenset("black white straight young old poor rich blind deaf".split())  # noqa: SIM905
 """Terms that are also said of things ("a black coat"): they count before a word for a person."""
@@ -55,7 +55,9 @@ def cautions(
 
 def _quotes(relation: MetamorphicRelation, source: Source) -> bool:
     """Whether a relation puts the text in double quotes behind a speaker."""
-    return not relation.takes_pairs and relation.source_text(source) == f'"{source.text}"'
+    return (
+        relation.varies is not Varies.PAIRS and relation.source_text(source) == f'"{source.text}"'
+    )
 
 
 def words_of_identities(group: PerturbationSet) -> re.Pattern[str] | None:

@@ -35,6 +35,7 @@ from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
     MetamorphicRelation,
     NotApplicable,
+    Varies,
     judge_instruction,
 )
 from fairgate.suites.metamorphic.assess import (
@@ -89,7 +90,7 @@ def misfits(
     ]
     if policy.reads_degrees:
         yield from _unscorable(policy, reads, task)
-    others = [relation.id for relation in relations if not relation.changes_documents]
+    others = [relation.id for relation in relations if relation.varies is not Varies.DOCUMENTS]
     if others and len(others) < len(relations):
         needs = "changes questions, and `documents/subject` documents: give each a suite of its own"
         yield "relations", f"{listed(others, last='and')} {needs}"
@@ -113,8 +114,10 @@ def misfits(
             "none"
         )
         yield "relations", sentence
-    if policy.turns and not any(relation.asks_in_turns for relation in relations):
-        turning = listed([f"`{relation.id}`" for relation in RELATIONS if relation.asks_in_turns])
+    if policy.turns and not any(relation.varies is Varies.TURNS for relation in relations):
+        turning = listed(
+            [f"`{relation.id}`" for relation in RELATIONS if relation.varies is Varies.TURNS]
+        )
         yield "turns", f"no relation of the suite asks in turns; add {turning}, or remove them"
     if policy.reads_sentences and policy.retrieve_only:
         yield "read", "the suite asks for no answers, only for documents; leave it out"
@@ -175,15 +178,17 @@ def chosen_sources(
     make their own. Those of other relations are left out. Raises DataError where a relation has
     none, where written ones that name none are not asked, and where a row is none of its relation.
     """
-    if any(each.changes_documents for each in relations) and not any(
+    if any(each.varies is Varies.DOCUMENTS for each in relations) and not any(
         each.document for each in sources
     ):
         raise DataError(
             "no source names a document: give the table the columns `document_id` and `document`, "
             "its text with braces around whom it names"
         )
-    makes = [relation.id for relation in relations if not relation.takes_pairs]
-    counts = dict.fromkeys((relation.id for relation in relations if relation.takes_pairs), 0)
+    makes = [relation.id for relation in relations if relation.varies is not Varies.PAIRS]
+    counts = dict.fromkeys(
+        (relation.id for relation in relations if relation.varies is Varies.PAIRS), 0
+    )
     free = 0
     chosen: list[Source] = []
     for source in sources:
@@ -338,7 +343,7 @@ class MetamorphicSuite(Suite):
     @cached_property
     def crossing(self) -> str | None:
         """Return the policy's choice; `off` where responses are embedded, judged, or none asked."""
-        off = any(one.takes_pairs or self.judges(one) for one in self.relations.values())
+        off = any(one.varies is Varies.PAIRS or self.judges(one) for one in self.relations.values())
         off |= bool(self._score_columns)
         chosen = "sampled" if self.most_crossed else str(self.policy.attribution)
         return "off" if off or self.policy.retrieve_only else chosen
@@ -460,7 +465,7 @@ class MetamorphicSuite(Suite):
                     return sentence or f"every pair is {common}"
         if common is not Reason.NO_CONTROLS:
             return _NOT_EVALUATED.get(common, f"every pair is {common}")
-        takes_pairs = all(relation.takes_pairs for relation in self.relations.values())
+        takes_pairs = all(relation.varies is Varies.PAIRS for relation in self.relations.values())
         if not self.has_control_arm and takes_pairs:
             return "the table holds no written control prompts (columns `control/…`)"
         if not self.has_control_arm:
@@ -584,7 +589,9 @@ class MetamorphicSuite(Suite):
         """Yield the key of each written follow-up that the linter comments on, and what it says."""
         for relation in self.relations.values():
             linter = Linter(relation.fault, ())
-            for source in sources_of(relation, self.sources) if relation.takes_pairs else ():
+            for source in (
+                sources_of(relation, self.sources) if relation.varies is Varies.PAIRS else ()
+            ):
                 written = relation.follow_ups(source, ())
                 if not isinstance(written, NotApplicable):
                     comments = linter.rejections(relation.source_text(source), written)

@@ -12,7 +12,8 @@ from fairgate.domain.ports import SILENT
 from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import Reference, References
 from fairgate.gate.gate import run_gate
-from fairgate.systems.execute import LocalSystem, NoStore
+from fairgate.systems.execute import LocalSystem
+from fairgate.systems.revisions import NoStore
 
 WOMAN = {"category": "gender", "term": "woman"}
 EVERYBODY = ("A woman", "A man", "A non-binary person")

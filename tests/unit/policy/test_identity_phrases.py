@@ -9,7 +9,7 @@ from fairgate.domain.executions import CorpusDocument
 from fairgate.policy.definition_files import collect_perturbation_sets, load_perturbation_set
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
-from fairgate.relations.relation import NotApplicable
+from fairgate.relations.relation import NotApplicable, Varies
 
 IDENTITIES = [
     pytest.param(name, term, id=f"{name}/{term.term}")
@@ -39,7 +39,7 @@ def test_each_is_said_in_four_phrases_that_fit_behind_i_am(name, term):
 @pytest.mark.parametrize("relation", [r for r in RELATIONS if r.id in (
     "set-equivalence", "conversation/introduction", "documents/subject")], ids=lambda r: r.id)  # fmt: skip
 def test_every_phrase_fits_every_template(relation):
-    control = "neutral-subjects" if relation.changes_documents else "neutral-phrases"
+    control = "neutral-subjects" if relation.varies is Varies.DOCUMENTS else "neutral-phrases"
     sets, misfits, problems = collect_perturbation_sets(SETS, control)
     assert not [*misfits, *problems]
     sets[-1] = load_perturbation_set(control)

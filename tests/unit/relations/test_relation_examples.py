@@ -8,7 +8,7 @@ from relation_precision import read_answers
 from fairgate.domain.cases import Source, follow_up_key
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
-from fairgate.relations.relation import NotApplicable
+from fairgate.relations.relation import NotApplicable, Varies
 
 EXAMPLES = [(relation, example) for relation in RELATIONS for example in relation.EXAMPLES]
 COUNTER_EXAMPLES = [(relation, case) for relation in RELATIONS for case in relation.NOT_APPLICABLE]
@@ -56,7 +56,7 @@ def test_every_relation_is_documented_and_written_pairs_with_answers_of_every_ve
     words = (relation.title, relation.paper, relation.description, relation.expects)
     assert all((*words, relation.not_owed, relation.EXAMPLES, relation.NOT_APPLICABLE))
     verdicts = {said.verdict for example in relation.EXAMPLES for said in example.answers}
-    if relation.takes_pairs and not relation.reads_task:
+    if relation.varies is Varies.PAIRS and not relation.reads_task:
         assert verdicts == {"satisfied", "violated", "inconclusive"}
 
 

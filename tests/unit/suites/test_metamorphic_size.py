@@ -10,6 +10,7 @@ from fairgate.domain.cases import Source
 from fairgate.policy.definition_files import embedded_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
+from fairgate.relations.relation import Varies
 from fairgate.suites.metamorphic.policy import SuitePolicy
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import Setup
@@ -50,7 +51,7 @@ SOURCES = [
 
 
 def suite(relation, **policy):
-    by_name = relation.uses_names
+    by_name = relation.varies is Varies.NAMES
     named = ["names-us-origin", "names-us-gender"] if by_name else ["race", "gender"]
     return MetamorphicSuite(
         policy=SuitePolicy(id="s", sources="x", task="t", relations=[relation.id], **policy),
@@ -83,7 +84,7 @@ def test_no_more_is_planned_than_the_suite_says(relation, policy):
 def test_no_source_has_more_follow_ups_than_its_relation_says(relation, control):
     given = suite(relation, control=control)
     for source in given.sources:
-        if (not source.pairs) == (not relation.takes_pairs):
+        if bool(source.pairs) == (relation.varies is Varies.PAIRS):
             found = relation.follow_ups(source, given.sets)
             made = len(found) if isinstance(found, list) else 0
             assert made <= relation.most_follow_ups(source, given.sets)

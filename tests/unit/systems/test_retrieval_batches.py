@@ -5,7 +5,8 @@ from fakes.planted import Plant, PlantedRetriever
 
 from fairgate.domain.cases import Case
 from fairgate.domain.ports import NOTHING, SILENT
-from fairgate.systems.execute import NoStore, documents_for
+from fairgate.systems.execute import documents_for
+from fairgate.systems.revisions import NoStore
 
 ASKED = {"suite": "s", "instruction": "", "labels": (), "cluster": "c", "retriever": "default"}
 CASES = [Case(key=f"s{n}", query=f"text {n % 7}", top_k=3, **ASKED) for n in range(10)]
