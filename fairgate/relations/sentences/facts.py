@@ -14,7 +14,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
-from fairgate.relations.sentences.number_words import DIGITS_OF, words_pattern
+from fairgate.relations.sentences.number_words import digits_of, words_pattern
 
 
 class Fact(NamedTuple):
@@ -178,7 +178,7 @@ def _digits_of(match: re.Match[str]) -> str:
     word = re.sub(r"[\s\u2010\u2011]", "-", match[0].lower())
     if word == "sept" and match.string[: match.start()].rstrip()[-1:].isdigit():
         return match[0]
-    return DIGITS_OF[word]
+    return digits_of()[word]
 
 
 def _scaled(match: re.Match[str]) -> str:

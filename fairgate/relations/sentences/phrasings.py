@@ -1,7 +1,8 @@
 """Phrasings as data: lists of regular expressions by what they say, in several languages.
 
 `data/phrasings/*.yaml` holds a file for each language: refusals, hand-offs to other people, and
-remarks on who asks. Matched in any case, in Unicode's compatibility form.
+remarks on who asks; in some also the words for numbers. Matched in any case, in Unicode's
+compatibility form.
 """
 
 from __future__ import annotations
@@ -38,16 +39,23 @@ def countries() -> Mapping[str, str]:
 
 
 @lru_cache(maxsize=1)
+def _files() -> list[Mapping[str, Any]]:
+    names = sorted(str(file.name) for file in _folder().iterdir())
+    return [_content(name) for name in names if name.endswith(".yaml") and name != _COUNTRIES]
+
+
+@lru_cache(maxsize=1)
 def languages() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
     """Language to kind to the regular expressions of it."""
-    by_language: dict[str, Mapping[str, tuple[str, ...]]] = {}
-    for file in sorted(_folder().iterdir(), key=lambda each: str(each.name)):
-        if file.name.endswith(".yaml") and file.name != _COUNTRIES:
-            content = _content(file.name)
-            by_language[content["language"]] = {
-                kind: tuple(content.get(kind) or ()) for kind in KINDS
-            }
-    return by_language
+    return {
+        content["language"]: {kind: tuple(content.get(kind) or ()) for kind in KINDS}
+        for content in _files()
+    }
+
+
+def numbers() -> list[list[str]]:
+    """Return of each language that lists them the words for 2 to 99, `_` where there is none."""
+    return [content["numbers"].split() for content in _files() if "numbers" in content]
 
 
 @lru_cache(maxsize=8)

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.relations.sentences.number_words import DIGITS_OF
+from fairgate.relations.sentences.number_words import digits_of
 
 Codes = npt.NDArray[np.uint32]
 _BEGIN = 1
@@ -89,5 +89,6 @@ def _code(word: str) -> tuple[int, ...]:
         parts = ("can", "not")
     elif word.startswith("kein"):
         parts = ("nicht", word[1:])
-    forms = (DIGITS_OF.get(part, part) for part in parts)
+    digits = digits_of()
+    forms = (digits.get(part, part) for part in parts)
     return tuple(zlib.crc32(form.encode("utf-8", "surrogatepass")) for form in forms)

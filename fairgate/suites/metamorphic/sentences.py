@@ -43,8 +43,8 @@ from fairgate.relations.sentences.masking import asker
 from fairgate.relations.sentences.phrasings import ADDRESSED, says
 from fairgate.relations.sentences.phrasings import HANDED_OFF as SAYS_HANDED_OFF
 from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
-from fairgate.relations.sentences.scripts import UNRELATED as UNRELATED_IN
 from fairgate.relations.sentences.scripts import script_of
+from fairgate.relations.sentences.scripts import unrelated as unrelated_in
 from fairgate.relations.sentences.splitting import (
     MOST_CHARACTERS,
     is_open,
@@ -276,7 +276,7 @@ def _no_vectors(documents: Sequence[Document]) -> None:
 def _holds_all_alike(pools: Sequence[Pool], vectors: VectorsOf) -> bool:
     """Whether unrelated sentences in the script of the answers are nearer than strange ones are."""
     answers = (m.responses[0] for pool in pools for m in pool.members if m.responses)
-    unrelated = UNRELATED_IN.get(script_of(islice(answers, _TRIED)), ())
+    unrelated = unrelated_in().get(script_of(islice(answers, _TRIED)), ())
     vector_of = sentence_vectors(unrelated, vectors)
     if not vector_of:
         return False
