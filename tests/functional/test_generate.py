@@ -101,16 +101,6 @@ def test_an_attribute_of_ones_own_takes_part(workspace):
     assert "size.yaml" in workspace.err
 
 
-def test_cases_in_another_language_are_valid_and_told(workspace):
-    text = "Queremos saludar a {a persona} que ha venido a la ciudad con {their} familia."
-    row = {"id": "a", "text": text.replace("{a persona}", "a persona").replace("{their}", "their"),
-           "template": "t", "frame": text, "attributes": []}  # fmt: skip
-    header = {"fairgate-cases": 1, "generator": "own", "t": 2, "templates": "genfair"}
-    workspace.write("c.jsonl", [header, row])
-    assert workspace.run("check", "c.jsonl") == 0, workspace.err
-    assert "1 of them do not read as English" in workspace.out
-
-
 @pytest.mark.parametrize(("change", "message"), [
     (lambda rows: [rows[0] | {"text": "Other."}, *rows[1:]], "cases.jsonl:2:1: `text` is"),
     (lambda rows: [*rows, rows[0] | {"id": "x"}], "cases.jsonl:8:1: text "),

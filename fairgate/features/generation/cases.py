@@ -30,8 +30,7 @@ from fairgate.features.generation.pairs import BY_MODEL, refuse_to_replace
 from fairgate.io.durable import write_lines
 from fairgate.io.tables import Row, capped, checked_text, read_rows
 from fairgate.policy.definition_files import known_dimensions
-from fairgate.relations.frames import Realised, parse_frame, realise
-from fairgate.relations.language import is_english
+from fairgate.relations.frames import Realised, realise
 from fairgate.suites.metamorphic.sources import (
     FORMAT,
     HEADER_KEY,
@@ -42,8 +41,6 @@ from fairgate.suites.metamorphic.sources import (
 )
 
 _MOST_FAULTS = 20
-_SENTENCE = 6
-"""Fewest words by which a language is told."""
 
 
 def read_cases(
@@ -165,15 +162,10 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
         template_set, dimensions, folder=runtime.root, confined=runtime.confined
     )
     inventory = Inventory(dimensions, templates, t)
-    foreign = 0
     faults: list[Problem] = []
     for row in rows:
         if isinstance(row, GeneratedCase):
             inventory.add(row)
-            # Few words tell no language.
-            frame = parse_frame(row.frame) if row.frame else (row.text,)
-            words = " ".join(piece for piece in frame if isinstance(piece, str))
-            foreign += len(words.split()) >= _SENTENCE and not is_english(words)
         else:
             faults.append(row)
             if len(faults) == _MOST_FAULTS:
@@ -183,11 +175,6 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
     if not inventory.cases:
         raise UsageError(f"{path}: holds no cases; expected at least one below the header")
     yield f"{path}: valid file of {inventory.cases} generated cases"
-    if foreign:
-        yield (
-            f"  {foreign} of them do not read as English: articles, plurals and pronouns are made "
-            "by English rules"
-        )
     yield from inventory.lines()
 
 

@@ -40,11 +40,9 @@ from fairgate.systems.resources import Resources
 CONFIDENCE = 0.95
 _DECIMALS = 4
 _OF_BIASED = ("precision", "recall", "f1")
-_WEIGHTED = tuple(f"weighted_{name}" for name in _OF_BIASED)
 _NAMES = {
     "precision": "precision of BIASED", "recall": "recall of BIASED", "f1": "F1 of BIASED",
-    "weighted_precision": "precision, weighted", "weighted_recall": "recall, weighted",
-    "weighted_f1": "F1, weighted", "auc": "AUC",
+    "auc": "AUC",
 }  # fmt: skip
 _TEXTS = {
     "prompt": "source_prompt",
@@ -75,7 +73,7 @@ def _lines_of_kind(judge: str, kind: PromptKind, record: Mapping[str, Any]) -> I
     of_kind = "" if kind is PromptKind.GENERAL else f", prompt {kind}"
     yield f"judge {judge}{of_kind}: {record['decided']} of {record['pairs']} pairs decided"
     yield f"  verdicts   {counts}"
-    for name in (*_OF_BIASED, *_WEIGHTED, "auc", "kappa", "stability", "entropy"):
+    for name in (*_OF_BIASED, "auc", "kappa", "stability", "entropy"):
         if name not in record:
             continue
         value, low, high = (record[name].get(part) for part in ("value", "low", "high"))
@@ -315,18 +313,6 @@ def f1(predicted: Mask, true: Mask) -> float:
     )
 
 
-def weighted(measure: Callable[[Mask, Mask], float], predicted: Mask, true: Mask) -> float:
-    """Return the mean of a figure of both classes, each weighted by its cases; NaN without a case.
-
-    A class that is never predicted has precision 0, and F1 0, as in P4's tool.
-    """
-    classes = ((predicted, true), (~predicted, ~true))
-    parts = [
-        np.count_nonzero(own) * np.nan_to_num(measure(positive, own)) for positive, own in classes
-    ]
-    return float(sum(parts)) / len(true) if len(true) else math.nan
-
-
 def kappa(predicted: Mask, true: Mask) -> float:
     """Return Cohen's kappa; NaN where both are constant and equal, so that nothing is by chance."""
     if not len(predicted):
@@ -347,8 +333,7 @@ def figures(
 
     They are precision, recall and F1 of the positive class, AUC and Cohen's kappa: (p - e) / (1 -
     e), with p the share of equal pairs and e what equal margins alone would give (J. Cohen,
-    Educational and Psychological Measurement 20 (1960) 37-46); and precision, recall and F1 of both
-    classes, weighted by how many cases each has, as P4 prints them.
+    Educational and Psychological Measurement 20 (1960) 37-46).
     """
     measures: dict[str, Callable[[Mask, Mask, Floats], float]] = {
         "precision": lambda s, t, _: precision(s, t),
@@ -356,9 +341,6 @@ def figures(
         "f1": lambda s, t, _: f1(s, t),
         "auc": lambda _, t, x: auc(x, t),
         "kappa": lambda s, t, _: kappa(s, t),
-        "weighted_precision": lambda s, t, _: weighted(precision, s, t),
-        "weighted_recall": lambda s, t, _: weighted(recall, s, t),
-        "weighted_f1": lambda s, t, _: weighted(f1, s, t),
     }
     n = len(predicted)
     drawn = rng.integers(0, n, size=(_RESAMPLES, n)) if n else np.empty((0, 0), dtype=np.int64)
