@@ -78,7 +78,6 @@ class WrittenPair(SameAnswer):
     advisory: ClassVar[bool] = False
     reads_task: ClassVar[bool] = False
     varies: ClassVar[Varies] = Varies.PAIRS
-    expects_one_answer: ClassVar[bool] = False
     source_variant: ClassVar[str] = ""
     reader: ClassVar[Oracle]
     asked: ClassVar[Mapping[str, Any]] = {}
@@ -229,7 +228,6 @@ class InvertedPair(WrittenPair):
     )
     advisory = True
     judge_instead = INSTRUCTION_FOR_INVERTED
-    expects_one_answer = True
     reader = ExpectedYesOracle()
     asked: ClassVar[Mapping[str, Any]] = {
         "is_open": True,

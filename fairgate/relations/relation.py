@@ -172,9 +172,6 @@ class MetamorphicRelation(Protocol):
     reads_task: ClassVar[bool]
     """True where the relation needs the suite's task; else `oracle(None)` must give an oracle."""
     varies: ClassVar[Varies]
-    expects_one_answer: ClassVar[bool]
-    """True where a fair system gives all follow-ups one answer: constant answers show nothing
-    wrong then."""
     judge_instruction: ClassVar[str]
     """What judges are told about a pair whose answers are open; empty where the oracle decides."""
     judge_instead: ClassVar[str]
@@ -291,7 +288,6 @@ class SameLabel(SameAnswer):
     """
 
     reads_task: ClassVar[bool] = True
-    expects_one_answer: ClassVar[bool] = False
 
     def oracle(self, task: Task | None) -> Oracle:
         """Return the oracle of the suite's task: its labels, or the tone of free answers."""

@@ -139,7 +139,10 @@ def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]
             rest = filter(None, (asked_of_judge, *turns.get(own, ())))
             words = (texts[own], *question, *rest, "")
             before = _encoded("\0".join(words))
-            units += _units(pairs, (own, alone), relation, source, before, suite)
+            own_units = _units(pairs, (own, alone), relation, source, before, suite)
+            if question_asked.embedding is not None:  # a fair system says yes to all follow-ups
+                own_units = (unit._replace(follows=None) for unit in own_units)
+            units += own_units
     return TestPlan(cases=cases, units=units, rejected=rejected)
 
 
@@ -308,7 +311,6 @@ def _units(
             content=hashlib.sha256(before + _encoded(follow_up.conversation)).hexdigest()[:10],
             suite=suite.policy.id,
             cluster=source.id,
-            follows="" if not relation.expects_one_answer else None,
             arm=Arm.CONTROL if follow_up.control else Arm.TEST,
             advisory=(relation.advisory and not (is_judged and relation.judge_instead))
             or is_unproven,

@@ -87,7 +87,6 @@ class Shout(SameAnswer):
     not_owed = "never"
     advisory = False
     reads_task = True
-    expects_one_answer = False
     source_variant = "toy/plain"
     pool_columns = (WORDS,)
     EXAMPLES = ()
