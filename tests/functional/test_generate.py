@@ -33,7 +33,6 @@ def test_a_generated_file_is_valid_and_says_where_it_is_from(workspace, generato
     assert workspace.run("check", "cases.jsonl") == 0
     assert "valid file of 60 generated cases" in workspace.out
     assert "2-way coverage: " in workspace.out
-    assert "English" not in workspace.out
     before = (workspace.root / "cases.jsonl").read_bytes()
     assert made(workspace, generator, limit=60, options=("--seed", "5", "--force")) == 0
     assert (workspace.root / "cases.jsonl").read_bytes() == before
@@ -69,6 +68,15 @@ def test_more_than_there_is_says_so(workspace):
     assert "c.jsonl: 75 cases" in workspace.err
     assert "fewer than the 900 asked for" in workspace.err
     assert workspace.run("check", "c.jsonl") == 0
+
+
+def test_a_template_of_too_many_combinations_is_refused(workspace):
+    names = "age ethnicity gender religion political-views social-status marital-status".split()
+    slots = "".join(f"      - {{dimension: {name}, form: adjective}}\n" for name in names)
+    head = TEMPLATES.partition("      - ")[0].format(more="")
+    (workspace.root / "own.yaml").write_text(head + slots)
+    assert made(workspace, limit=5, options=("--templates", "own.yaml")) == 2
+    assert "18,000 combinations of values; at most 16,384: use fewer slots" in workspace.err
 
 
 @pytest.mark.parametrize(("more", "second", "form", "message"), [

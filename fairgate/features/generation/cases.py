@@ -6,7 +6,6 @@ import itertools
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -391,28 +390,17 @@ class Inventory:
     ) -> None:
         """Begin with nothing; coverage is of the templates' combinations."""
         self.cases = 0
-        self._counts: dict[str, Counter[str]] = {
-            name: Counter() for name in ("templates", "operators", "attributes")
-        }
         self._unused = {f"{d.id}/{value.id}" for d in dimensions.values() for value in d.values}
         self._combinations = CombinationCounts(templates, strength)
 
     def add(self, case: GeneratedCase) -> None:
         """Count a case."""
         self.cases += 1
-        operators = {name.partition(":")[0] for name in case.operators} or {"plain"}
-        self._counts["templates"][case.template] += 1
-        self._counts["operators"].update(operators)
-        self._counts["attributes"].update(use.dimension.id for use in case.attributes)
         self._unused -= {u.name for u in case.attributes if u.manner is not Manner.NEGATED}
         self._combinations.add(case.attributes)
 
     def lines(self) -> Iterator[str]:
         """Yield the counts for people."""
-        for name, counts in self._counts.items():
-            ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
-            listed = ", ".join(f"{harmless(name)} {count}" for name, count in ordered)
-            yield f"  {name}: {listed or 'none'}"
         unused = sorted(self._unused)
         if unused:
             more = f" and {len(unused) - 5} more" if len(unused) > 5 else ""

@@ -162,6 +162,9 @@ def _template_faults(
         return
     if not set(names) <= dimensions.keys() or len(set(names)) < len(names):
         return
+    rows = math.prod(len(dimensions[name].values) for name in names)
+    if rows > MOST_ROWS:
+        yield ("slots",), f"{rows:,} combinations of values; at most {MOST_ROWS:,}: use fewer slots"
     for m, slot in enumerate(entry.slots):
         dimension = dimensions[slot.dimension]
         uses = (
@@ -309,11 +312,7 @@ RECIPES: tuple[tuple[str, ...], ...] = (
 
 Uses = tuple[AttributeUse, ...]
 MOST_ROWS = 2**14
-"""Rows of a template up to which all are compared."""
-_SAMPLE = 2**11
-"""Rows drawn at random and compared where there are more than that."""
-_REPEATS = 50
-"""Samples in a row without a new case after which a template counts as used up."""
+"""Rows of values that a template may have: all of them are compared."""
 _NEW, _USED = 1e12, 1e9  # what a new combination and an earlier use of a row weigh
 
 Cells = npt.NDArray[np.int64]
@@ -372,25 +371,20 @@ class CandidateRows:
         slots = len(template.slots)
         groups = counts.groups(template)
         self._without = [[n for n, g in enumerate(groups) if s not in g] for s in range(slots)]
-        self._sizes = [len(slot.dimension.values) for slot in template.slots]
         values = enumerate(template.named_values())
         tables = (
             (n, m, np.array([[excluded(use, other) for other in other_uses] for use in uses]))
             for (n, uses), (m, other_uses) in itertools.combinations(values, 2)
         )
-        self._clashes = [clash for clash in tables if clash[2].any()]
-        """Two slots and, `[values, values]`, which values of them nobody has together."""
-        self._sampled = math.prod(self._sizes) > MOST_ROWS
-        self._samples_left = _REPEATS
-        if not self._sampled:
-            self._take(np.indices(self._sizes).reshape(slots, -1).T)
-
-    def _take(self, rows: Cells) -> None:
+        # Two slots and, `[values, values]`, which values of them nobody has together.
+        clashes = [clash for clash in tables if clash[2].any()]
+        rows = np.indices([len(slot.dimension.values) for slot in template.slots])
+        rows = rows.reshape(slots, -1).T
         clash = np.zeros(len(rows), dtype=bool)
-        for slot, other, table in self._clashes:
+        for slot, other, table in clashes:
             clash |= table[rows[:, slot], rows[:, other]]
         self._rows = rows[~clash]
-        self._cells = self._counts.cells(self.template, self._rows)
+        self._cells = counts.cells(template, self._rows)
         self._uses = np.zeros(len(self._rows))
 
     def best(self, denied: int | None = None) -> int | None:
@@ -398,8 +392,6 @@ class CandidateRows:
 
         Combinations of the slot `denied` do not count: a denied value is not stated.
         """
-        if self._sampled and self._samples_left:
-            self._take(self._rng.integers(0, self._sizes, size=(_SAMPLE, len(self._sizes))))
         cells = self._cells if denied is None else self._cells[self._without[denied]]
         stated = self._counts.stated[cells]
         new = (stated == 0).sum(axis=0)
@@ -417,14 +409,12 @@ class CandidateRows:
     def use(self, row: int, denied: int | None) -> None:
         """Count a row as stated, but for the slot that is denied."""
         self.used += 1
-        self._samples_left = _REPEATS
         self._uses[row] += 1
         cells = self._cells[:, row]
         self._counts.stated[cells if denied is None else cells[self._without[denied]]] += 1
 
     def strike(self, row: int) -> None:
         """Leave a row out from now on: every text of it was made."""
-        self._samples_left -= self._sampled
         self._uses[row] = math.inf
 
 
