@@ -71,7 +71,8 @@ def test_more_than_there_is_says_so(workspace):
 
 
 def test_a_template_of_too_many_combinations_is_refused(workspace):
-    names = "age ethnicity gender religion political-views social-status marital-status".split()
+    names = ("age", "ethnicity", "gender", "religion", "political-views", "social-status",
+             "marital-status")  # fmt: skip
     slots = "".join(f"      - {{dimension: {name}, form: adjective}}\n" for name in names)
     head = TEMPLATES.partition("      - ")[0].format(more="")
     (workspace.root / "own.yaml").write_text(head + slots)

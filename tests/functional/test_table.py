@@ -449,7 +449,6 @@ BAD = {
     ),
     "page.csv": ("<!DOCTYPE html><html>Sign in</html>", "is a web page"),
     "book.xlsx": ("PK\x03\x04", "is a workbook (.xlsx)"),
-    "scores.csv.bz2": ("BZh9", "scores.csv.bz2: is compressed with bzip2, which is not read: unpack it with `bunzip2`"),
     "scores.txt": ("source,who,score\n", "unknown table format '.txt'"),
     "lists.jsonl": (
         "".join(f'{{"source": "{n}", "who": "{who}", "score": [{n}.5]}}\n' for n in range(30) for who in "ab"),
