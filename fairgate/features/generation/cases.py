@@ -1,4 +1,4 @@
-"""Files of generated cases: written whole, read with every fault, counted and measured."""
+"""Files of generated cases: written whole, read as suites read them, counted and measured."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,8 +14,9 @@ import numpy as np
 
 from fairgate import __version__
 from fairgate.domain.attributes import AttributeUse, Dimension, Manner, excluded
-from fairgate.domain.errors import DataError, PolicyError, Problem, UsageError
-from fairgate.domain.executions import GenerationRequest
+from fairgate.domain.cases import Source
+from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.executions import CorpusSpec, GenerationRequest
 from fairgate.domain.ports import SILENT, Embedder, Generator, OptionScorer, Runtime, Vectors
 from fairgate.domain.wording import harmless
 from fairgate.features.generation.generators import (
@@ -27,31 +27,27 @@ from fairgate.features.generation.generators import (
 )
 from fairgate.features.generation.pairs import BY_MODEL, refuse_to_replace
 from fairgate.io.durable import write_lines
-from fairgate.io.tables import Row, capped, checked_text, read_rows
+from fairgate.io.tables import read_rows
 from fairgate.policy.definition_files import known_dimensions
 from fairgate.relations.frames import Realised, realise
 from fairgate.suites.metamorphic.sources import (
     FORMAT,
     HEADER_KEY,
-    GeneratedCase,
     case_row,
     is_header,
-    stated_attributes,
+    read_sources,
 )
-
-_MOST_FAULTS = 20
 
 
 def read_cases(
     path: Path, runtime: Runtime
-) -> tuple[Mapping[str, object], Mapping[str, Dimension], Iterator[GeneratedCase | Problem]]:
-    """Return a file's header, the attributes that its cases are of, and its rows, streaming.
+) -> tuple[Mapping[str, object], Mapping[str, Dimension], list[Source]]:
+    """Return a file's header, the attributes that its cases are of, and its cases, as suites do.
 
-    Of a row there is the case or what is wrong with it. Raises UsageError for an empty file, and
-    DataError for one that is none of ours, or whose lines are no JSON objects.
+    Raises UsageError for an empty file, and DataError for one that is none of ours, and with the
+    line of a case whose text, frame and attributes disagree.
     """
-    rows = read_rows(str(path))
-    first = next(rows, None)
+    first = next(read_rows(str(path)), None)
     if first is None:
         raise UsageError(f"{path}: is empty; expected a header and cases")
     if not is_header(first.values, str(path)):
@@ -62,40 +58,8 @@ def read_cases(
     own = first.values.get("own-attributes", [])
     names = [name for name in own if isinstance(name, str)] if isinstance(own, list) else []
     dimensions = known_dimensions(names, folder=runtime.root, confined=runtime.confined)
-    lines: dict[tuple[str, str], int] = {}
-
-    def cases() -> Iterator[GeneratedCase | Problem]:
-        for row in rows:
-            location = f"{path}:{row.line}"
-            try:
-                yield _case(row, location, dimensions, lines)
-            except DataError as error:
-                yield Problem(str(path), row.line, 1, str(error).removeprefix(f"{location}: "))
-
-    return first.values, dimensions, cases()
-
-
-def _case(
-    row: Row, location: str, dimensions: Mapping[str, Dimension], first: dict[tuple[str, str], int]
-) -> GeneratedCase:
-    """Return the case of a row; `first` has the line of each id and text."""
-    name, text, template = (
-        checked_text(row.values.get(key), location, key) for key in ("id", "text", "template")
-    )
-    for field, value in (("id", name), ("text", text)):
-        line = first.setdefault((field, value), row.line)
-        if line != row.line:
-            raise DataError(f"{field} {capped(value)} is already on line {line}; remove one")
-    operators = row.values.get("operators", [])
-    if not isinstance(operators, list) or not all(
-        isinstance(operator, str) for operator in operators
-    ):
-        raise DataError(f"`operators` is {capped(operators)}; expected a list of texts")
-    frame, uses = stated_attributes(row.values, text, dimensions)
-    return GeneratedCase(
-        id=name, text=text, template=template, frame=frame, attributes=uses,
-        operators=tuple(operators),
-    )  # fmt: skip
+    cases = read_sources(CorpusSpec(path=str(path)), dimensions=lambda: dimensions)
+    return first.values, dimensions, cases
 
 
 def generate_cases(
@@ -130,7 +94,7 @@ def generate_cases(
     def lines() -> Iterator[str]:
         yield json.dumps(header, ensure_ascii=False)
         for case in itertools.islice(cases, limit):
-            inventory.add(case)
+            inventory.add(case.attributes)
             yield json.dumps(case_row(case), ensure_ascii=False)
         if not inventory.cases:
             raise UsageError("the templates give no case at all; check what their values exclude")
@@ -144,8 +108,8 @@ def generate_cases(
 
 
 def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
-    """Yield what a file of generated cases holds. Raises PolicyError with its first faults."""
-    header, dimensions, rows = read_cases(path, runtime)
+    """Yield what a file of generated cases holds. Raises DataError for its first fault."""
+    header, dimensions, cases = read_cases(path, runtime)
     if header.get("generator") == BY_MODEL:
         raise UsageError(
             f"{path}: holds pairs by a language model; name it under `sources` of a suite, and "
@@ -161,18 +125,8 @@ def check_cases(path: Path, runtime: Runtime) -> Iterator[str]:
         template_set, dimensions, folder=runtime.root, confined=runtime.confined
     )
     inventory = Inventory(dimensions, templates, t)
-    faults: list[Problem] = []
-    for row in rows:
-        if isinstance(row, GeneratedCase):
-            inventory.add(row)
-        else:
-            faults.append(row)
-            if len(faults) == _MOST_FAULTS:
-                break
-    if faults:
-        raise PolicyError(faults)
-    if not inventory.cases:
-        raise UsageError(f"{path}: holds no cases; expected at least one below the header")
+    for case in cases:
+        inventory.add(case.attributes)
     yield f"{path}: valid file of {inventory.cases} generated cases"
     yield from inventory.lines()
 
@@ -286,8 +240,10 @@ def quality_table(paths: Sequence[Path], model: str | None, runtime: Runtime) ->
 
 def _quality(path: Path, generator: Generator | None, embedder: Embedder, runtime: Runtime) -> str:
     """Return the row of one file. Raises UsageError where it holds too few cases."""
-    header, _, rows = read_cases(path, runtime)
-    cases = _sampled(row for row in rows if isinstance(row, GeneratedCase))
+    header, _, every = read_cases(path, runtime)
+    rng = np.random.default_rng(_SEED)
+    drawn = rng.choice(len(every), min(SAMPLE, len(every)), replace=False)
+    cases = [every[n] for n in sorted(drawn)]
     if len(cases) < 2:
         raise UsageError(f"{path}: holds {len(cases)} cases; quality needs two or more")
     texts = [case.text for case in cases]
@@ -314,18 +270,6 @@ def _perplexity_of(texts: Sequence[str], generator: Generator) -> float:
     ]
     scores = cast("OptionScorer", generator).score_options(requests)
     return perplexity([score for (score,) in scores], texts)
-
-
-def _sampled(rows: Iterator[GeneratedCase]) -> list[GeneratedCase]:
-    """Return cases drawn at random, each as likely as the others, in the order of the file."""
-    rng = np.random.default_rng(_SEED)
-    drawn: list[tuple[int, GeneratedCase]] = []
-    for number, case in enumerate(rows):
-        if number < SAMPLE:
-            drawn.append((number, case))
-        elif (slot := int(rng.integers(number + 1))) < SAMPLE:
-            drawn[slot] = number, case
-    return [case for _, case in sorted(drawn, key=itemgetter(0))]
 
 
 Combination = tuple[str, ...]
@@ -393,11 +337,11 @@ class Inventory:
         self._unused = {f"{d.id}/{value.id}" for d in dimensions.values() for value in d.values}
         self._combinations = CombinationCounts(templates, strength)
 
-    def add(self, case: GeneratedCase) -> None:
-        """Count a case."""
+    def add(self, uses: Sequence[AttributeUse]) -> None:
+        """Count a case by what it states."""
         self.cases += 1
-        self._unused -= {u.name for u in case.attributes if u.manner is not Manner.NEGATED}
-        self._combinations.add(case.attributes)
+        self._unused -= {use.name for use in uses if use.manner is not Manner.NEGATED}
+        self._combinations.add(uses)
 
     def lines(self) -> Iterator[str]:
         """Yield the counts for people."""
