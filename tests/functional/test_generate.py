@@ -114,8 +114,8 @@ def test_an_attribute_of_ones_own_takes_part(workspace):
     (lambda rows: [rows[0] | {"text": "Other."}, *rows[1:]], "cases.jsonl:2: `text` is"),
     (lambda rows: [*rows, rows[0]], "cases.jsonl:8: source id "),
     (lambda rows: [rows[0] | {"text": "Una persona asiática."}, *rows[1:]], "`text` is"),
-    (lambda rows: [{"id": "a"}], "cases.jsonl:2: 'text' holds None"),
-    (lambda rows: [], "holds no sources"),
+    (lambda rows: [{"id": "a"}, *rows], "cases.jsonl:2: 'text' holds None"),
+    (lambda rows: [], "no column for the text"),
 ])  # fmt: skip
 def test_edited_files_are_refused_with_the_line(workspace, change, message):
     assert made(workspace, limit=6) == 0
