@@ -19,17 +19,7 @@ VERBS = {
 }
 """They take the policy from `--policy` or the checkout."""
 WITH_POLICY = {
-    "mutate": [
-        "mutate",
-        "policy.yaml",
-        RUN,
-        "--seeds",
-        "2",
-        "--kinds",
-        "refusals",
-        "--quiet",
-        "--save",
-    ],
+    "mutate": ["mutate", "policy.yaml", RUN, "--seeds", "2", "--kinds", "refusals", "--quiet"],
     "plan": ["plan", "policy.yaml", "--after", RUN],
     "power": ["power", "policy.yaml", "--run", RUN],
     "record": ["record", RUN, "--policy", "policy.yaml", "--out", "record.json"],
@@ -172,7 +162,7 @@ def test_a_verb_that_names_its_policy_reads_none_that_a_record_names(downloaded)
     for verb, arguments in WITH_POLICY.items():
         downloaded.forged("policy.yaml")
         usual = downloaded.run(*arguments), downloaded.out
-        assert usual[0] == 0
+        assert usual[0] == 0, (verb, downloaded.said)
         before = content(downloaded.root).keys()
         paths = (f"{RUN}/lax.yaml", "/dev/full", "a\0b", 7)
         if verb == "record":
