@@ -203,14 +203,13 @@ def _parsed(raw: bytes) -> Any:
         raise ApiError("GitHub's answer is no JSON") from error
 
 
-def artifact_files(
-    api: GitHubApi, repository: str, run: int, artifact: str, *names: str, head: str = ""
-) -> dict[str, bytes]:
-    """Return the files with these names of an artifact that a run, of commit `head`, has left.
+def artifact_file(
+    api: GitHubApi, repository: str, run: int, artifact: str, name: str, head: str = ""
+) -> bytes:
+    """Return a file of an artifact that a run, of commit `head`, has left.
 
-    The first must be there. Nothing is unpacked: members are read in memory, up to the limit of
-    all together, whatever they claim. Raises ApiError, and DataError where the run has no such
-    artifact of that commit.
+    Nothing is unpacked: it is read in memory, up to a limit, whatever it claims. Raises ApiError,
+    and DataError where the run has no such artifact of that commit.
     """
     listed = artifacts_of(api, f"/repos/{repository}/actions/runs/{run}", artifact)
     available = (
@@ -229,8 +228,8 @@ def artifact_files(
             f"artifact {quoted(artifact)} of run {run} belongs to commit {quoted(str(commit))}, "
             f"not to {head[:12]}, which ran; run the gate again"
         )
-    most = len(names) * MAX_MEMBER_BYTES
-    return files_in(api, repository, newest["id"], artifact, names, most)
+    files = files_in(api, repository, newest["id"], artifact, [name], MAX_MEMBER_BYTES)
+    return files[name]
 
 
 def files_in(

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from fairgate.domain.errors import ApiError, DataError, ExitCode, UsageError
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.run_folder import COMMENT
-from fairgate.github.api import GitHubApi, artifact_files, natural, value_at
+from fairgate.github.api import GitHubApi, artifact_file, natural, value_at
 from fairgate.github.event import (
     PULL_REQUEST_EVENTS,
     Event,
@@ -265,7 +265,7 @@ def comment_own_report(
     url = run_url(event, roots)
     report, why = None, ""
     try:
-        content = artifact_files(api, event.repository, event.run_id, artifact, COMMENT)[COMMENT]
+        content = artifact_file(api, event.repository, event.run_id, artifact, COMMENT)
         report = GateComment.model_validate_json(content)
         if hashlib.sha256(content).hexdigest() != sha256:
             why = f"{COMMENT} is not the one that its step names as `comment-digest`"
@@ -376,9 +376,9 @@ def comment_foreign_report(
     else:
         return "", "no open pull request has the commit that ran; it may have moved on"
     head = event.head_sha
-    files = artifact_files(api, event.repository, run, artifact, _MEMBER, head=head)
+    record = artifact_file(api, event.repository, run, artifact, _MEMBER, head=head)
     url = run_url(event, roots, run)
-    text = render_foreign_record(read_foreign_record(files[_MEMBER]), head=head, report_url=url)
+    text = render_foreign_record(read_foreign_record(record), head=head, report_url=url)
     marker = Marker(
         key=f"fork/{key or artifact}",  # nothing that the fork could choose
         head=event.head_sha,
