@@ -15,6 +15,8 @@ from fairgate.domain.ports import Vectors
 RESEMBLES = 0.25
 """Product of two vectors above which their sentences count as alike."""
 _UNITS = 10_000
+_ROWS_AT_ONCE = 1024
+"""Rows that are compared with all others together: memory grows with the rows, not their square."""
 
 
 def alike(vectors: Vectors, others: Vectors, repeats: int = 1) -> npt.NDArray[np.int32]:
@@ -38,10 +40,13 @@ def core(vectors: Vectors, repeats: int = 1) -> tuple[int, list[int]]:
 
     The row itself is among them. The first of equal ones; -1 and none where no two are alike.
     """
-    resemblance = alike(vectors, vectors, repeats)
-    np.fill_diagonal(resemblance, 0)
-    sums = np.rint(resemblance.sum(axis=1) / 10)  # a difference beyond three decimals is none
-    if not sums.any():
-        return -1, []
-    row = int(np.argmax(sums))
-    return row, sorted({row, *np.flatnonzero(resemblance[row] > 0).tolist()})
+    most, row, like_it = 0.0, -1, set[int]()
+    for start in range(0, len(vectors), _ROWS_AT_ONCE):
+        resemblance = alike(vectors[start : start + _ROWS_AT_ONCE], vectors, repeats)
+        np.fill_diagonal(resemblance[:, start:], 0)
+        sums = np.rint(resemblance.sum(axis=1) / 10)  # a difference beyond three decimals is none
+        first = int(np.argmax(sums))
+        if sums[first] > most:
+            most, row = float(sums[first]), start + first
+            like_it = {row, *np.flatnonzero(resemblance[first] > 0).tolist()}
+    return row, sorted(like_it)

@@ -112,6 +112,7 @@ _QUOTED = re.compile(
     r"[\"\u201c\u201e\u00ab\u300c\u300e]([^\"\u201c-\u201e\u00ab\u00bb\u300c-\u300f\n]{2,40})[\"\u201c\u201d\u00bb\u300d\u300f]"
     r"|\*\*([^*\n]{2,40})\*\*|`([^`\n]{2,40})`"
 )
+_DIGIT = re.compile(r"\d")
 _GROUPED = re.compile(r"^\d{1,3}(?:[.,'\u00a0\u202f ]\d{3})+$")
 
 
@@ -139,6 +140,9 @@ def facts(answer: str) -> frozenset[Fact]:
     take("mail", _MAIL, lambda m: m[0].rstrip(".").lower())
     take("link", _LINK, _link)
     rest = _SCALED.sub(_scaled, words_pattern().sub(_digits_of, rest))
+    if not _DIGIT.search(rest):  # most answers: only times of day are told without
+        take("time", _NOON, _noon)
+        return frozenset(all_facts)
     take("date", _ISO, lambda m: _date(m[3], m[2], m[1]))
     take("date", _YEAR_FIRST, lambda m: _date(m[3] or m[6], m[2] or m[5], m[1] or m[4]))
     take("date", _DAY_MONTH, lambda m: _date(m[1], str(_MONTH_OF[m[2].lower()]), m[3]))
@@ -146,7 +150,7 @@ def facts(answer: str) -> frozenset[Fact]:
     take("date", _NUMERIC_DATE, _numeric_date)
     take("time", _HOUR, lambda m: _hour(m[2], m[3], _HALVES.get(m[1] or "", "")))
     take("time", _TIME, lambda m: _hour(m[1] or m[4], m[2] or m[5], (m[3] or "").lower()))
-    take("time", _NOON, lambda m: "12:00" if m[1] else "00:00")
+    take("time", _NOON, _noon)
     take("amount", _BEFORE, lambda m: f"{_CURRENCIES[m[1].lower()]} {_number(m[2])}")
     take("amount", _BEHIND, lambda m: f"{_CURRENCIES[m[2].lower()]} {_number(m[1])}")
     take("share", _SHARE, lambda m: _number(m[1]))
@@ -166,6 +170,10 @@ def _in_one_script(answer: str) -> str:
         for sign in text
     )
     return _JOINED.sub(" ", digits)
+
+
+def _noon(match: re.Match[str]) -> str:
+    return "12:00" if match[1] else "00:00"
 
 
 def _link(match: re.Match[str]) -> str:
