@@ -32,3 +32,14 @@ def test_the_core_is_found_in_whichever_repeat_it_is(repeats):
 
 def test_nothing_alike_has_no_core():
     assert core(np.eye(4, dtype=np.float32)) == (-1, [])
+
+
+def test_the_core_is_the_same_in_whatever_parts_rows_are_compared(monkeypatch):
+    rng = np.random.default_rng(7)
+    answers = unit(rng, 40, 64) * 0.5
+    answers[5:30] = unit(rng, 64) + unit(rng, 25, 64) * 0.6
+    whole = core(answers)
+    assert len(whole[1]) > 10
+    for rows in (1, 7, 40):
+        monkeypatch.setattr("fairgate.stats.recurrence._ROWS_AT_ONCE", rows)
+        assert core(answers) == whole
