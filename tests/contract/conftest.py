@@ -15,6 +15,10 @@ from fakes.shards import without_call
 from fairgate.cli import main
 from fairgate.domain.executions import Execution, Question
 
+SOURCES = 5
+"""How many texts are asked about, unless a test writes others."""
+ASKED = SOURCES * (1 + 10 + 3 + 9)
+"""Questions about them: each alone, for races and genders, and for nine control prompts."""
 POLICY = """\
 version: 1
 name: app
@@ -99,7 +103,7 @@ class Place:
     def __init__(self, root, capsys):
         self.root, self._capsys = root, capsys
         self.out = self.err = ""
-        self.sources(6)
+        self.sources(SOURCES)
 
     def sources(self, count):
         rows = [{"id": f"s{i}", "text": f"Text number {i} is fine."} for i in range(count)]

@@ -3,15 +3,13 @@
 import sys
 
 import pytest
-from contract.conftest import NO_RETRIEVAL, SEARCH, Slow, questions
+from contract.conftest import ASKED, NO_RETRIEVAL, SEARCH, Slow, questions
 from fakes import rag_app
 
 from fairgate.domain.errors import BudgetError
 from fairgate.domain.executions import Usage, usage_of
 from fairgate.systems.budget import BudgetPart, Meter
 
-ASKED = 138
-"""Questions about 6 sources."""
 REPORTED = {"prompt_tokens": 90, "completion_tokens": 10, "total_tokens": 100}
 
 
@@ -99,10 +97,10 @@ def parts_of(place):
 
 
 def test_a_part_whose_budget_is_spent_is_missing_until_it_is_asked_again(place, systems):
-    place.policy({**systems["http"], "budget": {"requests": 60}})
+    place.policy({**systems["http"], "budget": {"requests": 40}})
     codes = list(parts_of(place))
     assert codes == [5, 5]
-    assert "no verdict: the budget of 60 requests is spent" in place.err
+    assert "no verdict: the budget of 40 requests is spent" in place.err
     assert not list((place.root / "parts").glob("*/shard.json"))
     while 5 in codes:
         codes = list(parts_of(place))

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from contract.conftest import NO_RETRIEVAL
+from contract.conftest import ASKED, NO_RETRIEVAL
 from fakes import rag_app
 
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
@@ -48,7 +48,7 @@ def test_answers_are_kept_under_a_revision_only(chat, gate):
         chat.seen.clear()
         assert gate(**revision) == 0
         counts.append(len(chat.seen))
-    assert counts == [138, 138, 138, 0, 138]
+    assert counts == [ASKED, ASKED, ASKED, 0, ASKED]
 
 
 @pytest.mark.parametrize("way", ["endpoint", "http"])
@@ -59,7 +59,7 @@ def test_repeats_are_really_asked_again(place, chat, http_system, start, way):
     changes = {**NO_RETRIEVAL, "perturbations": "repeats: 2, perturbations"}
     system = http_system(app) if way == "http" else endpoint
     assert place.gate(system, **changes) == 0, place.err
-    assert len(chat.seen) + len(app.seen) == 2 * 138
+    assert len(chat.seen) + len(app.seen) == 2 * ASKED
 
 
 ALWAYS = 10_000
@@ -124,7 +124,7 @@ def test_content_is_read_in_every_form(place, chat, gate):
     gate(concurrency=1)
     read = [row["response"] for row in place.executions()]
     assert read[: len(CONTENTS)] == [text for _, text in CONTENTS.values()]
-    assert len(chat.seen) == 138
+    assert len(chat.seen) == ASKED
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_one_answer_without_content_among_others_is_asked_for_again(place, chat,
     chat.faults = [None] * 20 + [(200, empty), (200, completion(None))]
     assert gate(concurrency=1) == 0, place.err
     assert {row["response"] for row in place.executions()} == {"positive", "negative"}
-    assert len(chat.seen) == 140
+    assert len(chat.seen) == ASKED + 2
 
 
 SILENT = {
@@ -185,9 +185,9 @@ def test_why_answers_say_nothing_is_told(place, chat, gate, at_once):
 
         chat.answer = answer
         assert gate(concurrency=1) in (0, 1, 5), place.err
-        assert len(chat.seen) == 137 + times, case
+        assert len(chat.seen) == ASKED - 1 + times, case
         told = place.out + place.err
-        assert "1 of 138 answers" in told, case
+        assert f"1 of {ASKED} answers" in told, case
         assert words in told, (case, told)
 
 
@@ -209,7 +209,7 @@ def test_the_limit_of_tokens_has_the_name_that_the_server_asks_for(place, chat, 
     chat.answer = answer
     assert gate(concurrency=1) == 0, place.err
     names = [{"max_tokens", wanted} & body.keys() for _, _, body in chat.seen]
-    assert names.count({wanted}) == 138
+    assert names.count({wanted}) == ASKED
     assert names.count({"max_tokens"}) in (1, 2)  # one may be under way
 
 
@@ -271,7 +271,7 @@ def test_answers_are_kept_apart_by_all_that_is_sent(chat, gate):
         chat.seen.clear()
         assert gate(generator=generator, revision="r1", **fields) == 0
         counts.append(len(chat.seen))
-    assert counts == [138, 138, 138, 138, 0]
+    assert counts == [ASKED, ASKED, ASKED, ASKED, 0]
 
 
 @pytest.mark.parametrize(

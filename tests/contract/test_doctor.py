@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from contract.conftest import NO_RETRIEVAL
+from contract.conftest import ASKED, NO_RETRIEVAL
 
 
 @pytest.fixture
@@ -32,12 +32,12 @@ def test_it_asks_three_questions_and_says_what_a_run_is_like(place, start, ask):
     assert "labels of documents (asr/retrieval): yes" in place.out
     assert "both together (rrs): yes" in place.out
     assert "attribution: no: the system is handed no documents" in place.out
-    assert "A run asks 138 questions of " in place.out
-    assert "At the pace of these three, 138 take " in place.out
+    assert f"A run asks {ASKED} questions of " in place.out
+    assert f"At the pace of these three, {ASKED} take " in place.out
     for command in ("run app.yaml", "baseline accept .fairgate/first"):
         assert f"fairgate {command}" in place.out.partition("Next: ")[2]
     assert place.gate(http(app, documents="$.contexts[*]")) == 0, place.err
-    assert len(app.seen) == 3 + 138  # as many as it said, and nothing was stored
+    assert len(app.seen) == 3 + ASKED  # as many as it said, and nothing was stored
 
 
 @pytest.mark.parametrize(("response", "said"), [

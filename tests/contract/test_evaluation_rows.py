@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from contract.conftest import NO_RETRIEVAL
+from contract.conftest import ASKED, NO_RETRIEVAL, SOURCES
 from contract.test_recorded_questions import WAYS
 from fakes.rag_app import reply
 from ruamel.yaml import YAML
@@ -50,7 +50,7 @@ def put(place, found):
 def test_a_file_of_another_tool_has_the_verdict_of_the_same_answers(place, rows, form, asked):
     system, _ = rows(form, asked)
     assert place.gate(system, **TEXTS) == 0, place.err
-    assert len(place.executions()) == 138
+    assert len(place.executions()) == ASKED
     figures = {m["metric"]: m["value"] for m in place.record()["measurements"] if not m["where"]}
     assert figures["retrieval/mean-distance"] is not None
     system, _ = rows(form, asked, biased=["An Asian", "A Black"])
@@ -67,7 +67,7 @@ def test_a_file_of_another_tool_has_the_verdict_of_the_same_answers(place, rows,
         ("ragas", lambda rows: [*rows[:3], {**rows[3], "response": 7}],
          ["rows.jsonl:4: `$.response` is 7; expected text"]),
         ("ragas", lambda rows: [*rows, {**rows[0], "response": "mixed"}],
-         ["rows.jsonl:139: question", "answered differently at ",
+         [f"rows.jsonl:{ASKED + 1}: question", "answered differently at ",
           "rows.jsonl:1; expected one answer"]),
         ("ragas", lambda rows: [{**rows[0], "retrieved_contexts": "one text"}],
          ["rows.jsonl:1: the answer has no list at `$.retrieved_contexts`"]),
@@ -110,12 +110,12 @@ def test_a_question_that_no_row_asks_is_no_verdict_and_check_counts(place, rows)
     put(place, [*found[1:], found[1]])
     assert place.gate(system, **TEXTS) == 5
     assert place.call("check", "app.yaml") == 0, place.err
-    assert "137 of 138 questions answered; first missing: 's0'" in place.out
+    assert f"{ASKED - 1} of {ASKED} questions answered; first missing: 's0'" in place.out
 
 
 def test_a_question_is_found_in_whatever_way_it_was_written(place, rows):
     (place.root / "sources.jsonl").write_text(
-        "".join(f'{{"id": "s{n}", "text": "Café number {n} is fine."}}\n' for n in range(6)),
+        "".join(f'{{"id": "s{n}", "text": "Café number {n} is fine."}}\n' for n in range(SOURCES)),
         encoding="utf-8",
     )
     system, found = rows("ragas")
@@ -146,7 +146,7 @@ def test_a_row_answers_no_second_instruction(place, rows):
                  "response": "positive" if row["suite"] == "s" else "not toxic"}
                 for row in asked])  # fmt: skip
     assert place.gate(system, **both) in (0, 5), place.err
-    assert len(place.executions()) == 2 * 138
+    assert len(place.executions()) == 2 * ASKED
 
 
 @pytest.mark.parametrize("form", FORMS)

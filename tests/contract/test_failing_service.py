@@ -26,7 +26,7 @@ SENTENCES = {
     "control: paper": "control: neutral-phrases",
 }
 LABELS = {"gates:\n": "min_decided: 0.5\ngates:\n"}
-SOURCES = 12
+SOURCES = 6
 
 
 def headlines(place):

@@ -4,7 +4,7 @@ import http.server
 import json
 
 import pytest
-from contract.conftest import NO_RETRIEVAL
+from contract.conftest import ASKED, NO_RETRIEVAL
 from fakes.serving import Answering, served
 
 from fairgate.domain.errors import FairGateError
@@ -141,7 +141,7 @@ def test_an_error_inside_once_is_no_error_of_the_run(place, chat, http_system, s
         (200, {}, b'{"answer": null, "contexts": [], "error": "' + WORDS.encode() + b'"}')
     ]
     assert place.gate(http_system(app)) == 0, place.err
-    assert len(app.seen) == 139
+    assert len(app.seen) == ASKED + 1
 
 
 def test_a_secret_that_an_error_repeats_is_not_told(place, chat, at_once, monkeypatch):

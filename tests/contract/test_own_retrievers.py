@@ -6,7 +6,7 @@ import sys
 from itertools import product
 
 import pytest
-from contract.conftest import SEARCH
+from contract.conftest import ASKED, SEARCH, SOURCES
 from fakes.rag_app import retrieve
 from ruamel.yaml import YAML
 
@@ -128,7 +128,7 @@ def test_what_was_found_is_kept_under_a_revision_only(place, system):
         policy["retriever"]["http"] = {**http, **revision}
         assert place.gate(policy) == 0, place.err
         counts.append(len(system.app.seen))
-    assert counts == [138, 138, 138, 0]
+    assert counts == [ASKED, ASKED, ASKED, 0]
 
 
 @pytest.mark.walk(3)
@@ -191,9 +191,9 @@ def test_an_identity_at_which_a_retriever_fails_is_a_finding(place, system, at_o
     assert "parity/unreadable" in red
     notice = place.record()["notices"][0]
     what = {"http": "HTTP 500", "command": "exit code 3", "plain": "AssertionError"}[name]
-    assert notice.startswith(f"the retriever's {what} for `race/asian`, 6 of 6: ")
+    assert notice.startswith(f"the retriever's {what} for `race/asian`, {SOURCES} of {SOURCES}: ")
     lists = {row["key"]: row["documents"] for row in place.executions()}
-    assert [lists[f"s{n}#race/asian"] for n in range(6)] == [[]] * 6
+    assert [lists[f"s{n}#race/asian"] for n in range(SOURCES)] == [[]] * SOURCES
     assert all(documents for key, documents in lists.items() if "asian" not in key)
 
 

@@ -5,6 +5,7 @@ import json
 import unicodedata
 
 import pytest
+from contract.conftest import ASKED, SOURCES
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import DataError
@@ -183,7 +184,7 @@ def test_the_hash_of_questions_is_of_what_is_asked_alone():
 def recorded(place):
     """Return a function that answers the plan, with so much of each line as is named."""
 
-    def answer(*kept, count=6):
+    def answer(*kept, count=SOURCES):
         place.sources(count)
         (place.root / "answers.jsonl").touch()
         place.policy({"recorded": "answers.jsonl"}, **{"metric: asr/retrieval, max: 0.1, regression: 0.02": "parity: unreadable, max: 0.1"})  # fmt: skip
@@ -236,13 +237,15 @@ def test_answers_to_sources_that_were_edited_are_refused(place, recorded, kept):
 def test_what_ties_nothing_is_told_in_the_report(place, recorded):
     recorded()
     _, check, _, checked = judged(place)
-    assert "nothing ties 138 of 138 lines" in (place.root / "out" / "report.md").read_text()
+    assert (
+        f"nothing ties {ASKED} of {ASKED} lines" in (place.root / "out" / "report.md").read_text()
+    )
     assert check == 0
-    assert "nothing ties 138 of 138 lines" in checked
+    assert f"nothing ties {ASKED} of {ASKED} lines" in checked
     lines = recorded("query")
     put(place, [{"key": row["key"], "response": row["response"]} if n < 9 else row for n, row in enumerate(lines)])  # fmt: skip
     judged(place)
-    assert "nothing ties 9 of 138 lines" in (place.root / "out" / "report.md").read_text()
+    assert f"nothing ties 9 of {ASKED} lines" in (place.root / "out" / "report.md").read_text()
 
 
 def test_a_first_look_at_a_recording_is_no_other_plan(place, recorded):
@@ -268,7 +271,7 @@ def test_answers_of_a_run_are_a_recording_and_are_judged_again_for_their_own_tex
 def test_sources_without_ids_are_found_by_what_they_say(place, recorded):
     """A row that moves keeps its answers; one that is new or edited has none."""
     recorded("key")
-    texts = [f"Text number {n} is fine." for n in range(6)]
+    texts = [f"Text number {n} is fine." for n in range(SOURCES)]
 
     def write(listed):
         rows = "".join(json.dumps({"text": text}) + "\n" for text in listed)
@@ -287,4 +290,4 @@ def test_sources_without_ids_are_found_by_what_they_say(place, recorded):
     assert shorter.items() <= edited_.items()
     assert not (edited_.keys() - shorter.keys()) & first.keys()
     assert first.items() <= twice.items()
-    assert len(twice) == 7 * 23
+    assert len(twice) == (SOURCES + 1) * 23

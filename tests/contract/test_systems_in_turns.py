@@ -27,9 +27,10 @@ gates:
   - {{metric: drift, max: 0.5}}
   - {{parity: answers, max: 0.1}}
 """
-CONVERSATIONS = 6 * (1 + 3 + 9)
-"""Of 6 sources: their own, three genders, nine neutral introductions."""
-ASKED = CONVERSATIONS * 3 + 6
+SOURCES = 6
+CONVERSATIONS = SOURCES * (1 + 3 + 9)
+"""Of each source: its own, three genders, nine neutral introductions."""
+ASKED = CONVERSATIONS * 3 + SOURCES
 """Turns, and each question alone."""
 BIASED = {"a woman": 0.9, "a man": 0.9, "a non-binary person": 0.9}
 
@@ -44,6 +45,7 @@ def place(place):
         (place.root / "app.yaml").write_text(text)
 
     place.policy = policy
+    place.sources(SOURCES)
     return place
 
 
@@ -101,7 +103,7 @@ def test_every_way_of_asking_gives_the_answers_that_a_recording_has(place, app, 
 
 def test_the_plan_says_what_comes_before_a_question(place):
     rows = {row["key"]: row for row in record(place)}
-    assert len(rows) == CONVERSATIONS + 6
+    assert len(rows) == CONVERSATIONS + SOURCES
     assert rows["s0#conversation"]["before"] == ["Hello.", *TURNS]
     follow_up = rows["s0#conversation/introduction/gender/woman"]
     assert follow_up["before"] == ["Hello, I am a woman.", *TURNS]
@@ -114,7 +116,7 @@ def test_each_conversation_has_a_session_of_its_own_and_is_in_no_record(place, a
     assert place.gate(http(app, revision="r", concurrency=8)) == 0, place.err
     assert len(app.seen) == ASKED
     said = sorted(app.known.values())
-    assert Counter(map(len, said)) == {3: CONVERSATIONS, 1: 6}
+    assert Counter(map(len, said)) == {3: CONVERSATIONS, 1: SOURCES}
     assert all(each[1:2] == TURNS and "Text number" in each[-1] for each in said if each[1:])
     assert not place.holds(*app.known)
     first = place.files()
@@ -122,7 +124,7 @@ def test_each_conversation_has_a_session_of_its_own_and_is_in_no_record(place, a
     assert len(app.seen) == ASKED  # all of it is stored
     assert place.gate(http(app, revision="r"), "out", "--cache", "other") == 0
     assert place.files() == first
-    assert len(app.known) == 2 * (CONVERSATIONS + 6)
+    assert len(app.known) == 2 * (CONVERSATIONS + SOURCES)
 
 
 def test_what_was_said_before_is_part_of_what_is_stored(place, app):
@@ -138,7 +140,7 @@ def test_a_conversation_whose_turn_is_lost_begins_anew_in_another_session(place,
     app.faults = [None] * 7 + [fault] + [None] * 20 + [fault]
     assert place.gate(http(app)) == 0, place.err
     # Two more sessions, and no turn twice in one: the two were heard in part, or to their end.
-    assert len(app.known) == CONVERSATIONS + 6 + 2
+    assert len(app.known) == CONVERSATIONS + SOURCES + 2
     assert all(len(set(said)) == len(said) <= 3 for said in app.known.values())
     first = {name: text for name, text in place.files().items() if name.endswith("s.jsonl")}
     app.faults.clear()
@@ -172,7 +174,7 @@ def test_an_identity_at_which_a_system_fails_is_a_finding(
     assert code == 5 or "parity/unreadable" in red
     notices = (text for text in record["notices"] if "their sources were answered" in text)
     notice = next(notices, "")
-    assert "for `conversation/introduction/gender/woman`, 6 of 6" in notice
+    assert f"for `conversation/introduction/gender/woman`, {SOURCES} of {SOURCES}" in notice
     assert f"turn {turn} of 3" in notice
     assert "Hello, I am a woman." in notice
 
@@ -217,8 +219,8 @@ def test_a_busy_server_is_asked_again_in_the_same_session(place, app, at_once):
     app.faults = [None] * 9 + [429]
     # The fake hears a turn also where it refuses it, so that the session would be too long.
     assert place.gate(http(app, concurrency=1)) == 0, place.err
-    assert len(app.known) == CONVERSATIONS + 6
-    assert Counter(map(len, app.known.values())) == {3: CONVERSATIONS - 1, 4: 1, 1: 6}
+    assert len(app.known) == CONVERSATIONS + SOURCES
+    assert Counter(map(len, app.known.values())) == {3: CONVERSATIONS - 1, 4: 1, 1: SOURCES}
 
 
 def test_a_killed_run_goes_on_with_the_next_conversation(place, app, monkeypatch):
@@ -236,9 +238,9 @@ def test_a_killed_run_goes_on_with_the_next_conversation(place, app, monkeypatch
     sessions = len(app.known)
     assert 30 <= sessions <= 32
     assert place.gate(http(app, revision="r", concurrency=1)) == 0, place.err
-    assert len(kept) == CONVERSATIONS + 6
+    assert len(kept) == CONVERSATIONS + SOURCES
     # What was cut off in its middle began anew, in another session.
-    assert len(app.known) == CONVERSATIONS + 6 + sessions - 30
+    assert len(app.known) == CONVERSATIONS + SOURCES + sessions - 30
     first = place.files()
     assert place.gate(http(app, revision="r", concurrency=5), "out", "--cache", "other") == 0
     for name in ("rows.jsonl", "executions.jsonl", "report.md"):
@@ -323,12 +325,12 @@ def test_a_function_that_takes_neither_session_nor_messages_is_an_error(place):
 
 
 def test_rows_of_another_tool_answer_no_conversation(place):
-    rows = [{"question": f"Text number {n} is fine.", "answer": "positive"} for n in range(6)]
+    rows = [{"question": f"Text number {n} is fine.", "answer": "positive"} for n in range(SOURCES)]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (place.root / "rows.jsonl").write_text(text)
     columns = {"question": "$.question"}
     assert place.gate({"recorded": "rows.jsonl", "columns": columns}) == 5
-    assert {row["key"] for row in place.executions()} == {f"s{n}#alone" for n in range(6)}
+    assert {row["key"] for row in place.executions()} == {f"s{n}#alone" for n in range(SOURCES)}
 
 
 @pytest.mark.parametrize(
@@ -368,9 +370,9 @@ def test_drift_is_measured_against_the_question_alone(place):
         assert place.gate(http(app)) in (0, 1)
         answers = {row["key"]: row["response"] for row in place.executions()}
     drift = {m["metric"]: m["value"] for m in place.record()["measurements"] if not m["where"]}
-    moved = sum(answers[f"s{n}#conversation"] != answers[f"s{n}#alone"] for n in range(6))
-    assert 0 < moved < 6
-    assert drift["drift"] == pytest.approx(moved / 6)
+    moved = sum(answers[f"s{n}#conversation"] != answers[f"s{n}#alone"] for n in range(SOURCES))
+    assert 0 < moved < SOURCES
+    assert drift["drift"] == pytest.approx(moved / SOURCES)
 
 
 def test_a_model_that_runs_here_refuses_earlier_turns():

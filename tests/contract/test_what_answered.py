@@ -6,7 +6,7 @@
 import json
 
 import pytest
-from contract.conftest import NO_RETRIEVAL
+from contract.conftest import ASKED, NO_RETRIEVAL, SOURCES
 from fakes.rag_app import reply
 
 HITS = [
@@ -68,7 +68,7 @@ def test_a_reply_from_a_cache_is_no_ground_for_a_verdict(place, chat, gate, name
     chat.answer = lambda prompt: said(prompt, headers={name: value} if "woman" in prompt else {})
     assert gate() == 5, place.err
     [problem] = place.record()["evidence"]["problems"]
-    assert problem.startswith("6 of 138 replies of the system come from a cache")
+    assert problem.startswith(f"{SOURCES} of {ASKED} replies of the system come from a cache")
     assert f"`{name.lower()}: {value}`" in problem
     assert "#gender/woman" in problem
     assert "come from a cache" in place.out
@@ -106,7 +106,7 @@ def test_a_cache_that_was_passed_is_none(place, chat, gate, name, value):
 def test_the_report_names_the_model_that_answered(place, chat, gate):
     chat.answer = lambda prompt: said(prompt, model="small-2026-01-01")
     assert gate() == 0, place.err
-    told = "the system's replies name the model 'small-2026-01-01' (138)"
+    told = f"the system's replies name the model 'small-2026-01-01' ({ASKED})"
     assert told in place.record()["notices"]
 
 
@@ -155,7 +155,7 @@ def test_several_models_of_an_endpoint_have_no_verdict(place, chat, gate):
     chat.answer = lambda prompt: said(prompt, model="small" if len(chat.seen) < 100 else "fallback")
     assert gate(concurrency=1) == 5
     [problem] = place.record()["evidence"]["problems"]
-    assert "2 models: 'small' (99, first 's0'), 'fallback' (39, first " in problem
+    assert f"2 models: 'small' (99, first 's0'), 'fallback' ({ASKED - 99}, first " in problem
 
 
 FALLBACKS = [
@@ -199,7 +199,9 @@ def test_equal_counts_of_an_application_are_told(place, start, http_system):
     app = start()
     app.usage = {"prompt_tokens": 512}
     assert place.gate(http_system(app), **NO_RETRIEVAL) == 0, place.err
-    assert "138 of 138 prompts of the system are 512 tokens" in place.record()["notices"][0]
+    assert (
+        f"{ASKED} of {ASKED} prompts of the system are 512 tokens" in place.record()["notices"][0]
+    )
 
 
 def test_what_was_said_is_stored_with_each_answer(place, chat, gate):
