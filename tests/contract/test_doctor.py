@@ -139,8 +139,8 @@ def test_what_a_system_says_is_no_command_of_a_terminal(place, ask):
 @pytest.mark.parametrize(
     ("usage", "told"),
     [
-        ({"total_tokens": 100}, "about 13,800 tokens."),
-        ({"prompt_tokens": 9, "completion_tokens": 1}, "about 1,380 tokens."),
+        ({"total_tokens": 100}, "about 11,500 tokens."),
+        ({"prompt_tokens": 9, "completion_tokens": 1}, "about 1,150 tokens."),
         ({"total_tokens": -5}, None),
         (None, None),
     ],
