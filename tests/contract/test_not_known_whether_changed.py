@@ -29,6 +29,7 @@ def test_parts_without_a_name_for_their_state_are_unknown(name):
 @pytest.mark.parametrize("way", ["retriever", "model", "system"])
 def test_a_part_that_may_have_changed_is_told_as_that(place, chat, start, http_system, way):
     """Each is worse to women in the second run, under the same policy."""
+    place.sources(6)
     app, usual = start(), chat.answer
     endpoint = {"endpoint": {"base_url": chat.url, "model": "small", "revision": "r1"}}
     system = {"generator": endpoint}
