@@ -1,6 +1,7 @@
 """What reading answers in sentences takes: processor time and memory, without generation.
 
-    PYTHONPATH=tests:tools python tools/benchmarks/bench_sentences.py [--copies 1 2]
+    export OPENBLAS_NUM_THREADS=1 PYTHONPATH=tests:tools  # one thread, as the command line sets
+    python tools/benchmarks/bench_sentences.py [--copies 1 2]
 
 The recorded answers of SmolLM2 to 40 questions, of 21 identities and 20 control prompts; a copy has
 other questions with the same answers. Sentences are embedded once, by MiniLM, and timed apart.
