@@ -21,12 +21,12 @@ from jinja2.ext import Extension, loopcontrols
 from jinja2.nodes import CallBlock, Node
 from jinja2.parser import Parser
 from jinja2.runtime import Macro
+from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
 from fairgate.domain.wording import harmless, quoted
 from fairgate.io.regular import text_of
-from fairgate.onnx.chat_sandbox import ChatSandbox
 from fairgate.onnx.model_folder import (
     ModelFolder,
     is_tokenizer_error,
@@ -79,28 +79,35 @@ _NOW = datetime(2024, 7, 26, 12, tzinfo=UTC)
 def render_chat(template: str, **variables: object) -> str:
     """Render a template with messages and arguments. Raises whatever it raises.
 
-    It runs in a sandbox with limits (`chat_sandbox.py`) and with the names and options of
+    A template comes with a model: it runs in jinja2's sandbox, with the names and options of
     `transformers`' own, but those that are random (a differential test compares what they give).
     """
-    sandbox, compiled = _compiled(template)
-    return sandbox.rendered(compiled, {"tools": None, "documents": None, **variables})
+    return _compiled(template).render({"tools": None, "documents": None, **variables})
 
 
 @lru_cache(maxsize=8)
-def _compiled(template: str) -> tuple[ChatSandbox, jinja2.Template]:
+def _compiled(template: str) -> jinja2.Template:
     # A prompt is text, not HTML: nothing is escaped.
-    environment = ChatSandbox(
-        trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True,
+        lstrip_blocks=True,
+        extensions=[_Generation, loopcontrols],
+        finalize=_require_data,
     )
+    del environment.filters["random"], environment.globals["lipsum"]
     environment.filters["tojson"] = _to_json
     environment.globals.update(
-        raise_exception=_raise_exception,
-        strftime_now=_strftime_now,
-        dict=_Dict(),
-        namespace=_Namespace,
+        raise_exception=_raise_exception, strftime_now=_strftime_now, namespace=_Namespace
     )
-    environment.limit()
-    return environment, environment.from_string(template)
+    return environment.from_string(template)
+
+
+def _require_data(value: object) -> object:
+    """Refuse to print a function or an iterator: its text is an address, new in each run."""
+    is_data = isinstance(value, str | int | float | list | tuple | Mapping | jinja2.Undefined)
+    if value is not None and not is_data:
+        raise jinja2.exceptions.SecurityError(f"the template prints a {type(value).__name__}")
+    return value
 
 
 class _Generation(Extension):
@@ -115,16 +122,6 @@ class _Generation(Extension):
 
     def _content(self, caller: Macro) -> str:
         return str(caller())
-
-
-class _Dict:
-    """`dict` without the attributes of a type."""
-
-    def __call__(self, *values: Any, **named: Any) -> dict[Any, Any]:
-        return dict(*values, **named)
-
-    def fromkeys(self, *values: Any) -> dict[Any, Any]:
-        return dict.fromkeys(*values)
 
 
 class _Namespace(jinja2.utils.Namespace):
@@ -177,7 +174,7 @@ def _strftime_now(form: str) -> str:
 
 @dataclass(frozen=True)
 class ChatTemplate:
-    """The template of a tokenizer with what a policy gives it; its own code is sandboxed."""
+    """The template of a tokenizer with what a policy gives it; its own code runs in a sandbox."""
 
     tokenizer: FileTokenizer
     source: str
