@@ -1,16 +1,12 @@
-"""Tells integer products with a scale for each row from those scaled as a whole, and tries them.
+"""Tells integer products with stored scales from those scaled by the batch, and tries them.
 
 `MatMulIntegerToFloat` multiplies codes and scales the columns of the product:
-https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md. What codes were rounded
-by decides: on a scale of the whole tensor a token's codes depend on its batch and on padding; on
-one of the token's own row they do not. The nodes between an activation and its codes tell, not
-their names; what is not shown is not believed.
+https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,126 +19,30 @@ PRODUCT = "MatMulIntegerToFloat"
 MICROSOFT = "com.microsoft"
 """The domain of ONNX Runtime's own operators."""
 _ONNX = frozenset({"", "ai.onnx"})
-_ELEMENTWISE = frozenset(
-    {"Abs", "Add", "Cast", "Clip", "Div", "Equal", "Greater", "Identity", "Less", "Max", "Min"}
-    | {"DequantizeLinear", "Mul", "Neg", "QuantizeLinear", "Reciprocal", "Round", "Sub", "Where"}
-)
-"""Operators of which each number comes from the numbers at its own place only."""
-_SIGNS = frozenset({"Abs", "Cast", "Identity", "Neg"})
-_REDUCTIONS = frozenset({"ReduceL1", "ReduceL2", "ReduceMax", "ReduceMin"})
 _QUANTISED = "QuantizeLinear"
-_MOST_STEPS = 64
-"""Values between an activation and its codes; the proposed ones are ten."""
 
 
-class RowScales:
-    """The integer products of a graph."""
+def rounds_by_stored_scales(model: Any) -> bool:
+    """Return whether the integer products of an `onnx.ModelProto` depend on no batch.
 
-    def __init__(self, model: Any) -> None:
-        """Take an `onnx.ModelProto`."""
-        graph = model.graph
-        self._products = [node for node in graph.node if node.op_type == PRODUCT]
-        self._makers = {name: node for node in graph.node for name in node.output if name}
-        self._stored = {tensor.name: tensor for tensor in graph.initializer}
-        for node in graph.node if self._products else ():
-            for attribute in node.attribute if node.op_type == "Constant" else ():
-                if attribute.name == "value":
-                    self._stored[node.output[0]] = attribute.t
-        for value in graph.input:
-            self._stored.pop(value.name, None)  # a caller may give another
-        self._ranks = {
-            value.name: len(value.type.tensor_type.shape.dim)
-            for value in (*graph.value_info, *graph.input, *graph.output)
-            if value.type.tensor_type.HasField("shape")
-        }
-
-    def are_all_by_row(self) -> bool:
-        """Return whether in every product rows have scales of their own and weights are stored."""
-        return all(map(self._is_by_row, self._products))
-
-    def _is_by_row(self, product: Any) -> bool:
-        codes, *other_inputs = product.input
-        quantised = self._makers.get(codes)
-        if (
-            product.domain != MICROSOFT
-            or not set(filter(None, other_inputs)) <= self._stored.keys()
-        ):
-            return False
+    All their inputs are stored, but for the codes, and these are rounded on a stored scale. Dynamic
+    quantisation computes that scale from the whole tensor; `int8-rows` divides each row by its own
+    largest number first and rounds by a constant.
+    """
+    graph = model.graph
+    makers = {name: node for node in graph.node for name in node.output if name}
+    # A caller may give another value for what is an input, too.
+    stored = {t.name for t in graph.initializer} - {value.name for value in graph.input}
+    stored |= {node.output[0] for node in graph.node if node.op_type == "Constant"}
+    for product in (node for node in graph.node if node.op_type == PRODUCT):
+        codes, *others = product.input
+        quantised = makers.get(codes)
         if quantised is None or quantised.op_type != _QUANTISED or quantised.domain not in _ONNX:
             return False
-        scaled, *constants = quantised.input
-        if not all(self._is_scalar(name) for name in constants if name):
+        wanted = {name for name in (*others, *quantised.input[1:]) if name}
+        if product.domain != MICROSOFT or not wanted <= stored:
             return False
-        return any(self._has_no_other_source(scaled, name) for name in self._activations(scaled))
-
-    def _is_scalar(self, name: str) -> bool:
-        return name in self._stored and math.prod(self._stored[name].dims) == 1
-
-    def _activations(self, scaled: str) -> Iterator[str]:
-        """Yield what reductions over the last axis read behind elementwise steps, nearest first."""
-        waiting, visited = [scaled], {scaled}
-        while waiting and len(visited) <= _MOST_STEPS:
-            node = self._makers.get(waiting.pop(0))
-            if node is None or node.domain not in _ONNX:
-                continue
-            if self._reduces_rows(node):
-                yield from self._behind_signs(node.input[0])
-            elif node.op_type in _ELEMENTWISE:
-                waiting += [name for name in node.input if name and name not in visited]
-                visited.update(node.input)
-
-    def _behind_signs(self, name: str) -> Iterator[str]:
-        """Yield a value and what it is the magnitude or a copy of."""
-        while True:
-            yield name
-            node = self._makers.get(name)
-            if node is None or node.op_type not in _SIGNS:
-                return
-            name = node.input[0]
-
-    def _has_no_other_source(self, scaled: str, activation: str) -> bool:
-        """Return whether a value is made of an activation and its rows' own scales alone."""
-        waiting, is_whole = [(scaled, False)], False
-        visited = set(waiting)
-        while waiting:
-            name, is_reduced = waiting.pop()
-            if name == activation:
-                is_whole = is_whole or not is_reduced
-                continue
-            if name in self._stored:
-                continue
-            node = self._makers.get(name)
-            if node is None or len(visited) > _MOST_STEPS or node.domain not in _ONNX:
-                return False
-            if self._reduces_rows(node) and not is_reduced:
-                sources = {(node.input[0], True)}
-            elif node.op_type in _ELEMENTWISE:
-                sources = {(source, is_reduced) for source in node.input if source}
-            else:
-                return False
-            waiting += sources - visited
-            visited |= sources
-        return is_whole
-
-    def _reduces_rows(self, node: Any) -> bool:
-        """Return whether a node reduces the last axis, no other, and keeps it."""
-        if node.op_type not in _REDUCTIONS or node.domain not in _ONNX:
-            return False
-        attributes = {attribute.name: attribute for attribute in node.attribute}
-        if "keepdims" in attributes and not attributes["keepdims"].i:
-            return False
-        axes = [*attributes["axes"].ints] if "axes" in attributes else self._axes(node)
-        rank = self._ranks.get(node.input[0], 0)
-        return axes == [-1] or (rank > 0 and axes == [rank - 1])
-
-    def _axes(self, node: Any) -> list[int]:
-        """Return the axes that are a stored input; none where it is not small and at hand."""
-        from onnx import TensorProto, numpy_helper
-
-        tensor = self._stored.get(node.input[1]) if len(node.input) > 1 else None
-        if tensor is None or tensor.data_location == TensorProto.EXTERNAL:
-            return []
-        return [int(axis) for axis in numpy_helper.to_array(tensor).ravel()]
+    return True
 
 
 _ZERO_POINT = 128

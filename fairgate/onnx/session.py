@@ -21,7 +21,13 @@ from typing import Any, Literal
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.domain.wording import harmless
 from fairgate.onnx.graph_file import DamagedGraphError, external_locations, load_structure
-from fairgate.onnx.integer_products import PRODUCT, QuantisedRows, RowScales, Sums, inexact_product
+from fairgate.onnx.integer_products import (
+    PRODUCT,
+    QuantisedRows,
+    Sums,
+    inexact_product,
+    rounds_by_stored_scales,
+)
 
 Device = Literal["cpu", "cuda"]
 DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -130,10 +136,10 @@ def refuse_batch_scaling(model: Any, graph: Path) -> None:
     from all rows of the batch: an answer or a vector would depend on its companions (measured on
     random weights of real architectures: 32 of 40 answers changed with the batch, 20 of 21
     vectors). Subgraphs and functions count. Integer products whose activations are rounded on a
-    scale of their own row are none of these, see `integer_products`.
+    stored scale are none of these, see `integer_products`.
     """
-    by_row = RowScales(model).are_all_by_row()
-    waiting = [node for node in model.graph.node if not (by_row and node.op_type == PRODUCT)]
+    is_fixed = rounds_by_stored_scales(model)
+    waiting = [node for node in model.graph.node if not (is_fixed and node.op_type == PRODUCT)]
     waiting += [node for function in model.functions for node in function.node]
     operators = set()
     while waiting:

@@ -2,7 +2,6 @@ import platform
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
 from fairgate.onnx import session
-from fairgate.onnx.integer_products import MICROSOFT, PRODUCT, RowScales, inexact_product
+from fairgate.onnx.integer_products import (
+    MICROSOFT,
+    PRODUCT,
+    inexact_product,
+    rounds_by_stored_scales,
+)
 from fairgate.onnx.session import open_session, refuse_batch_scaling, refuse_inexact_products
 
 CHANNELS, COLUMNS = 8, 4
@@ -23,14 +27,8 @@ STORED = {
     "step": np.float32(1),
     "zero": np.uint8(128),
     "last": np.array([-1]),
-    "third": np.array([2]),
-    "first": np.array([0]),
-    "second": np.array([1]),
-    "two": np.array([-1, -2]),
-    "flat": np.array([1, 1, -1]),
     "weights": np.random.default_rng(1).integers(-127, 128, (CHANNELS, COLUMNS)).astype(np.int8),
     "columns": np.linspace(1e-3, 2e-3, COLUMNS, dtype=np.float32),
-    "channels": np.linspace(0.5, 2, CHANNELS, dtype=np.float32),
 }
 PLAIN = """
     Abs x -> sizes
@@ -43,35 +41,20 @@ PLAIN = """
 """
 BY_ROW = {
     "plain": PLAIN,
-    "the rank names the last axis": PLAIN.replace("sizes last", "sizes third"),
-    "channels are weighed": PLAIN.replace("Mul x factor", "Mul x channels -> y\n Mul y factor"),
-    "the sum of magnitudes": PLAIN.replace("ReduceMax sizes", "ReduceL1 sizes"),
     "what rounding leaves": PLAIN.replace(
         "MatMulIntegerToFloat codes",
         "DequantizeLinear codes step zero -> back\nSub scaled back -> left\n"
         "QuantizeLinear left step zero -> rest\nMatMulIntegerToFloat rest",
     ),
+    "a scale of its own, stored": "QuantizeLinear x step zero -> codes\n"
+    "MatMulIntegerToFloat codes weights step columns zero -> sums",
 }
-OF_MORE = {
-    "every axis": PLAIN.replace("sizes last", "sizes"),
-    "tokens": PLAIN.replace("sizes last", "sizes second"),
-    "rows of a batch": PLAIN.replace("sizes last", "sizes first"),
-    "tokens and channels": PLAIN.replace("sizes last", "sizes two"),
-    "a flattened tensor": PLAIN.replace(
-        "ReduceMax sizes", "Reshape sizes flat -> all\nReduceMax all"
-    ),
-    "a maximum of maxima": PLAIN.replace(
-        "largest\n", "each\n ReduceMax each first -> largest\n", 1
-    ),
-    "another value": PLAIN.replace("Abs x", "Abs other"),
+BY_BATCH = {
+    "a computed scale": PLAIN.replace("scaled step zero", "scaled factor zero"),
     "a scale that is given": PLAIN.replace("scaled step zero", "scaled given zero"),
     "weights that are given": PLAIN.replace("codes weights", "codes matrix"),
     "a scale of columns that is given": PLAIN.replace("step columns", "step given"),
     "a zero point that is given": PLAIN.replace("columns zero", "columns point"),
-    "a whole scale beside": PLAIN.replace(
-        "Mul x factor", "ReduceMax x -> top\nMul x top -> y\nMul y factor"
-    ),
-    "no scale at all": PLAIN.replace("Mul x factor", "Identity x"),
     "the runtime's own": "DynamicQuantizeLinear x -> codes s z\nMatMulIntegerToFloat codes weights s columns z -> sums",
 }
 
@@ -87,7 +70,6 @@ def graph_of(steps, types=None):
     shape = ["rows", "tokens", CHANNELS]
     inputs = [
         value("x", TensorProto.FLOAT, shape),
-        value("other", TensorProto.FLOAT, shape),
         value("given", TensorProto.FLOAT, []),
         value("matrix", TensorProto.INT8, [CHANNELS, COLUMNS]),
         value("point", TensorProto.UINT8, []),
@@ -105,43 +87,27 @@ def graph_of(steps, types=None):
     return helper.make_model(graph, opset_imports=versions, ir_version=8)
 
 
-def test_a_scale_for_each_row_is_recognised_however_it_is_written():
-    wrong = [
-        name for name, steps in BY_ROW.items() if not RowScales(graph_of(steps)).are_all_by_row()
-    ]
-    assert not wrong
-    for steps in BY_ROW.values():
-        refuse_batch_scaling(graph_of(steps), Path("model.onnx"))
+@pytest.mark.parametrize("name", BY_ROW)
+def test_products_with_stored_scales_are_accepted(name):
+    assert rounds_by_stored_scales(graph_of(BY_ROW[name]))
+    refuse_batch_scaling(graph_of(BY_ROW[name]), Path("model.onnx"))
 
 
-def test_every_scale_of_more_than_a_row_is_refused():
-    accepted = []
-    for name, steps in OF_MORE.items():
-        with suppress(ModelError):
-            refuse_batch_scaling(graph_of(steps), Path("model.onnx"))
-            accepted.append(name)
-    assert not accepted
+@pytest.mark.parametrize("name", BY_BATCH)
+def test_every_scale_that_is_not_stored_is_refused(name):
+    with pytest.raises(ModelError, match="quantised dynamically"):
+        refuse_batch_scaling(graph_of(BY_BATCH[name]), Path("model.onnx"))
 
 
-def test_names_and_other_products_convince_nobody():
-    both = PLAIN + OF_MORE["every axis"].replace(" most", " most2").replace(
-        "sizes", "sizes2"
-    ).replace("largest", "largest2").replace("factor", "factor2").replace(
-        "scaled", "scaled2"
-    ).replace("codes", "codes2").replace("sums", "sums2")
-    assert not RowScales(graph_of(both)).are_all_by_row()
+def test_a_stored_number_that_a_caller_may_replace_is_not_stored():
+    given = graph_of(PLAIN)
+    given.graph.input.append(helper.make_tensor_value_info("step", TensorProto.FLOAT, []))
+    assert not rounds_by_stored_scales(given)
     hidden = graph_of(PLAIN)
     for node in hidden.graph.node:
-        if node.op_type == "ReduceMax":
+        if node.op_type == "QuantizeLinear":
             node.domain = "own.operators"
-    assert not RowScales(hidden).are_all_by_row()
-    given = graph_of(PLAIN)  # a stored number that a caller may replace
-    given.graph.input.append(helper.make_tensor_value_info("step", TensorProto.FLOAT, []))
-    assert not RowScales(given).are_all_by_row()
-    dropped = graph_of(PLAIN)
-    [reduction] = [node for node in dropped.graph.node if node.op_type == "ReduceMax"]
-    reduction.attribute.append(helper.make_attribute("keepdims", 0))
-    assert not RowScales(dropped).are_all_by_row()
+    assert not rounds_by_stored_scales(hidden)
 
 
 def test_a_product_in_a_branch_is_refused_whatever_stands_before_it():
@@ -153,26 +119,6 @@ def test_a_product_in_a_branch_is_refused_whatever_stands_before_it():
     model.graph.node.append(helper.make_node("If", ["c"], ["y"], then_branch=branch))
     with pytest.raises(ModelError, match="MatMulIntegerToFloat"):
         refuse_batch_scaling(model, Path("model.onnx"))
-
-
-def test_what_is_recognised_depends_on_its_row_alone_and_what_is_refused_does_not(tmp_path):
-    rng = np.random.default_rng(2)
-    row, beside = rng.standard_normal((2, 1, 3, CHANNELS)).astype(np.float32)
-
-    def sums(steps, x):
-        onnx.save(graph_of(steps), tmp_path / "model.onnx")
-        opened = onnxruntime.InferenceSession(
-            str(tmp_path / "model.onnx"), providers=["CPUExecutionProvider"]
-        )
-        return opened.run(None, {"x": x})[0][0]
-
-    def moves(steps):
-        batch = np.concatenate([row, beside * 50])
-        return not np.array_equal(sums(steps, np.concatenate([row, row])), sums(steps, batch))
-
-    assert not any(moves(steps) for steps in BY_ROW.values())
-    assert moves(OF_MORE["every axis"])
-    assert moves(OF_MORE["rows of a batch"])
 
 
 def parts(content):

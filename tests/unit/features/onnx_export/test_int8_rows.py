@@ -10,7 +10,7 @@ from fairgate.features.onnx_export import command, parity
 from fairgate.features.onnx_export.command import ExportChoice, export_model
 from fairgate.features.onnx_export.int8_rows import to_int8_rows
 from fairgate.features.onnx_export.parity import LIMITS, PromptReading
-from fairgate.onnx.integer_products import RowScales
+from fairgate.onnx.integer_products import rounds_by_stored_scales
 from fairgate.onnx.session import open_session
 
 WIDTH, INNER, WORDS = 48, 96, 11
@@ -73,10 +73,10 @@ def test_logits_stay_near_whatever_the_version(version):
     onnx.checker.check_model(model)
     assert operators(model).count("MatMulIntegerToFloat") == 6
     assert operators(model).count("MatMul") == 1  # onto the vocabulary
-    assert RowScales(model).are_all_by_row()
+    assert rounds_by_stored_scales(model)
     single = to_int8_rows(layer(version), terms=1)
     assert operators(single).count("MatMulIntegerToFloat") == 3
-    assert RowScales(single).are_all_by_row()
+    assert rounds_by_stored_scales(single)
     plain = run(layer(version), X)
     assert np.abs(run(single, X) - plain).max() < 0.05 * np.abs(plain).max()
     assert np.abs(run(model, X) - plain).max() < 0.03 * np.abs(plain).max()
@@ -112,7 +112,7 @@ def rounding_errors(channels, rows_of, terms):
         plain = run(layer(), x)
         for place, rows in enumerate(({}, {"normed": rows_of(x)})):
             model = to_int8_rows(layer(), rows, terms)
-            assert RowScales(model).are_all_by_row()
+            assert rounds_by_stored_scales(model)
             errors[place] += np.abs(run(model, x) - plain).mean() / np.abs(plain).mean()
     return errors
 
