@@ -226,24 +226,22 @@ class SuiteRetrievers:
             from fairgate.retrieval.bm25_index import Bm25Index
 
             return Bm25Index(corpus)
-        if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
-            from fairgate.retrieval.exact_index import InnerProductIndex
-
-            encoder = self.resources.encoder(_contriever(chosen), Role.RETRIEVER, unit=False)
-            return InnerProductIndex(corpus, encoder.documents, queries=encoder.queries)
         from fairgate.retrieval.flat_index import FlatIndex
         from fairgate.suites.question_items.policy import EndpointPolicy
 
-        encoder = (
-            self._endpoint(chosen)
-            if isinstance(chosen, EndpointPolicy)
-            else self.resources.encoder(self.embedder, self.role)
-        )
+        unit = not isinstance(chosen, str) or chosen == DEFAULT_RETRIEVER
+        if isinstance(chosen, EndpointPolicy):
+            encoder = self._endpoint(chosen)
+        elif isinstance(chosen, str) and not unit:
+            encoder = self.resources.encoder(_contriever(chosen), Role.RETRIEVER, unit=False)
+        else:
+            encoder = self.resources.encoder(self.embedder, self.role)
         return FlatIndex(
             corpus,
             encoder.documents,
             queries=encoder.queries,
             progress=self.resources.progress,
+            unit=unit,
         )
 
     def _endpoint(self, chosen: EndpointPolicy) -> Encoder:

@@ -22,7 +22,7 @@ from fairgate.retrieval.exact_index import (
     require_depth,
 )
 
-_VERSION = "flat-ip-1"
+_VERSION, _OF_ANY_LENGTH = "flat-ip-1", "inner-product-1"
 """Part of the fingerprint: raise it when equal vectors would give other documents or scores."""
 _DECIMALS = 6
 _SEARCH_BYTES = 64 << 20
@@ -31,8 +31,7 @@ _ROWS_AT_ONCE = 8192
 _EMBED_AT_ONCE = 4096
 _LENGTH_TOLERANCE = 1e-3
 """How far from 1 the length of a unit vector may be."""
-# A float32 inner product of unit vectors is off by at most about d·2⁻²⁴; twice that, for d ≤ 1024.
-_FLOAT32_ERROR = 1.3e-4
+_FLOAT32_STEP = 2.0**-23
 
 
 class FlatIndex(IndexInMemory):
@@ -42,6 +41,10 @@ class FlatIndex(IndexInMemory):
     decimals and ordered by (-score, document order). Candidates are fetched until no other document
     could belong to the top k, so that ids and scores are those of a brute-force float64 search for
     any batch of queries and any number of threads.
+
+    Vectors of any length are searched with `unit=False`, as Contriever was trained for: Izacard et
+    al., "Unsupervised Dense Information Retrieval with Contrastive Learning", 2022: a long vector
+    is near to everything, and distances between documents mean nothing.
 
     All vectors are in memory while it searches. Behind the store (`CachedEmbedder`) no text is
     embedded twice, so that a corpus that changes by 1 % embeds 1 %.
@@ -57,6 +60,7 @@ class FlatIndex(IndexInMemory):
         *,
         progress: Progress = SILENT,
         queries: Embedder | None = None,
+        unit: bool = True,
     ) -> None:
         """Name corpus and embedder; nothing is read or embedded before it is needed.
 
@@ -66,11 +70,13 @@ class FlatIndex(IndexInMemory):
         self._embedder = embedder
         self._queries = queries or embedder
         self._progress = progress
+        self._unit = unit
 
     @property
     def fingerprint(self) -> str:
         """Identify corpus, embedders, index kind and scoring."""
-        parts = (_VERSION, self._corpus.fingerprint, self._embedder.fingerprint)
+        version = _VERSION if self._unit else _OF_ANY_LENGTH
+        parts = (version, self._corpus.fingerprint, self._embedder.fingerprint)
         of_documents = hashlib.sha256("\x00".join(parts).encode()).hexdigest()
         if self._queries.fingerprint == self._embedder.fingerprint:
             return of_documents
@@ -89,7 +95,7 @@ class FlatIndex(IndexInMemory):
         # One more, because the changed document may leave the list.
         depth = min(len(self._documents), top_k + bool(changed))
         texts = {text: n for n, text in enumerate(dict.fromkeys(d.text for d in changed if d))}
-        vectors = self._unit_vectors([*texts])
+        vectors = self._embedded([*texts])
         rankings: list[list[Document]] = []
         for start in range(0, len(queries), self.at_once):
             batch = self._queries.embed(queries[start : start + self.at_once])
@@ -114,10 +120,15 @@ class FlatIndex(IndexInMemory):
         position = self._positions.get(document_id)
         return None if position is None else self._documents[position].text
 
-    def vectors(self, document_ids: Sequence[str]) -> Vectors:
-        """Return float32 `[n, d]` unit vectors. Raises RetrievalError for an unknown id."""
+    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
+        """Return float32 `[n, d]` unit vectors; None where they are of any length.
+
+        Raises RetrievalError for an unknown id.
+        """
+        if not self._unit:
+            return None
         documents = [self._documents[self._position(id_)] for id_ in document_ids]
-        return self._unit_vectors([document.text for document in documents])
+        return self._embedded([document.text for document in documents])
 
     def _search(self, queries: Vectors, top_k: int) -> list[tuple[list[int], list[float]]]:
         """Return positions and rounded scores per query, over-fetching until nothing can follow."""
@@ -128,6 +139,8 @@ class FlatIndex(IndexInMemory):
                 f"{queries.shape}, or values that are not finite; expected finite vectors of "
                 f"{dimensions} dimensions: check the model"
             )
+        # Twice the worst rounding error of a float32 product of vectors of these lengths.
+        errors = 2 * dimensions * _FLOAT32_STEP * self._longest * np.linalg.norm(queries, axis=1)
         results: list[tuple[list[int], list[float]]] = [([], [])] * len(queries)
         pending = np.arange(len(queries))
         fetch = min(size, max(2 * top_k, top_k + 16))
@@ -140,7 +153,7 @@ class FlatIndex(IndexInMemory):
                 scores32, candidates = self._candidates(queries[part], fetch)
                 for row, query in enumerate(part.tolist()):
                     positions, scores = _rescored(self._vectors, candidates[row], queries[query])
-                    safe = scores[top_k - 1] - 0.5 * 10**-_DECIMALS - _FLOAT32_ERROR
+                    safe = scores[top_k - 1] - 0.5 * 10**-_DECIMALS - errors[query]
                     if fetch < size and scores32[row, -1] >= safe:
                         unsure.append(query)
                     results[query] = (positions[:top_k].tolist(), scores[:top_k].tolist())
@@ -182,7 +195,7 @@ class FlatIndex(IndexInMemory):
         vectors: Vectors | None = None
         self._progress.start("index", len(documents), 0)
         for start in range(0, len(documents), _EMBED_AT_ONCE):
-            block = self._unit_vectors([d.text for d in documents[start : start + _EMBED_AT_ONCE]])
+            block = self._embedded([d.text for d in documents[start : start + _EMBED_AT_ONCE]])
             if vectors is None:
                 vectors = np.empty((len(documents), block.shape[1]), dtype=np.float32)
             vectors[start : start + len(block)] = block
@@ -191,12 +204,19 @@ class FlatIndex(IndexInMemory):
         assert vectors is not None  # noqa: S101 (an index has documents)
         return vectors
 
-    def _unit_vectors(self, texts: list[str]) -> Vectors:
+    @cached_property
+    def _longest(self) -> float:
+        blocks = range(0, len(self._vectors), _ROWS_AT_ONCE)
+        lengths = (np.linalg.norm(self._vectors[i : i + _ROWS_AT_ONCE], axis=1) for i in blocks)
+        return max(float(block.max()) for block in lengths)
+
+    def _embedded(self, texts: list[str]) -> Vectors:
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         vectors = self._embedder.embed(texts)
         norms = np.linalg.norm(vectors, axis=1)
-        if len(vectors) != len(texts) or not np.allclose(norms, 1.0, atol=_LENGTH_TOLERANCE):
+        is_unit = not self._unit or np.allclose(norms, 1.0, atol=_LENGTH_TOLERANCE)
+        if len(vectors) != len(texts) or not np.isfinite(norms).all() or not is_unit:
             raise RetrievalError(
                 f"the embedder {self._embedder.fingerprint[:60]!r} gave {len(vectors)} vectors "
                 f"for {len(texts)} texts, lengths {norms.min():.4f} to {norms.max():.4f}; "

@@ -6,8 +6,7 @@ import pytest
 from fakes.corpus import ListCorpus
 from fakes.embedder import TableEmbedder
 
-from fairgate.retrieval import exact_index, flat_index
-from fairgate.retrieval.exact_index import InnerProductIndex
+from fairgate.retrieval import flat_index
 from fairgate.retrieval.flat_index import FlatIndex
 
 
@@ -116,10 +115,10 @@ def test_inner_products_are_the_same_in_every_batch(monkeypatch, case):
     table = {f"t{i}": row for i, row in enumerate(vectors)}
     table |= {f"q{i}": row for i, row in enumerate(queries)}
     corpus, names = ListCorpus([f"t{i}" for i in range(len(vectors))]), [*table][len(vectors) :]
-    index = InnerProductIndex(corpus, TableEmbedder(table))
+    index = FlatIndex(corpus, TableEmbedder(table), unit=False)
     found = []
     for most_bytes in (1, 30_000, 64 << 20):
-        monkeypatch.setattr(exact_index, "_SEARCH_BYTES", most_bytes)
+        monkeypatch.setattr(flat_index, "_SEARCH_BYTES", most_bytes)
         found.append(asked(index, names, 4))
     assert found[0] == [asked(index, [name], 4)[0] for name in names]
     assert found[0] == found[1] == found[2]

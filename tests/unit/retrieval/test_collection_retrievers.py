@@ -12,7 +12,7 @@ from fakes.serving import Answering, served
 from fairgate.domain.errors import DataError, ModelError, RetrievalError, UsageError
 from fairgate.retrieval.bm25_index import Bm25Index, tokens
 from fairgate.retrieval.embedding_endpoint import EndpointEmbedder
-from fairgate.retrieval.exact_index import InnerProductIndex
+from fairgate.retrieval.flat_index import FlatIndex
 from fairgate.suites.question_items.item_files import StanceCollection, stance_files
 from fairgate.systems.budget import Meter
 
@@ -117,7 +117,7 @@ def test_bm25_gives_the_first_of_all_documents_in_order(top_k):
     "index",
     [
         Bm25Index(ListCorpus(["x"])),
-        InnerProductIndex(ListCorpus(["x"]), TableEmbedder({"x": [1.0], "q": [1.0]})),
+        FlatIndex(ListCorpus(["x"]), TableEmbedder({"x": [1.0], "q": [1.0]})),
     ],
 )
 def test_more_documents_than_there_are_is_an_error(index):
@@ -132,10 +132,10 @@ def test_inner_products_are_those_of_vectors_as_long_as_they_are():
     vectors["t7"] = vectors["t3"]
     corpus = ListCorpus(list(vectors))
     queries = {f"q{i}": rng.standard_normal(8).astype(np.float32) for i in range(20)}
-    index = InnerProductIndex(corpus, TableEmbedder(vectors | queries))
+    index = FlatIndex(corpus, TableEmbedder(vectors | queries), unit=False)
     matrix = np.array(list(vectors.values()), dtype=np.float64)
     for query, found in zip(queries, index.retrieve(list(queries), 10), strict=True):
-        scores = (matrix * queries[query].astype(np.float64)).sum(axis=1).round(5)
+        scores = (matrix * queries[query].astype(np.float64)).sum(axis=1).round(6)
         best = np.argsort(-scores, kind="stable")[:10]
         assert [d.id for d in found] == [f"d{i}" for i in best]
         assert [d.score for d in found] == scores[best].tolist()

@@ -1,6 +1,7 @@
 """An index over a corpus: what it returns, what it embeds and what it refuses."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from fairgate.domain.executions import CorpusDocument, Document
 from fairgate.domain.ports import Progress
 from fairgate.retrieval import flat_index
 from fairgate.retrieval.embedding_cache import CachedEmbedder
-from fairgate.retrieval.exact_index import InnerProductIndex
 from fairgate.retrieval.flat_index import FlatIndex
 from fairgate.systems.result_store import SqliteResultStore
 
@@ -100,8 +100,9 @@ def test_a_query_vector_that_does_not_fit_is_refused(tmp_path, vector):
         index.retrieve(["q"], 1)
 
 
-@pytest.mark.parametrize("kind", [FlatIndex, InnerProductIndex])
-def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(kind):
+@pytest.mark.parametrize("unit", [True, False])
+def test_queries_have_an_embedder_of_their_own_where_the_model_prompts_them(unit):
+    kind = partial(FlatIndex, unit=unit)
     corpus = ListCorpus(["east", "north"])
     documents = TableEmbedder({"east": [1, 0], "north": [0, 1], "q": [1, 0]})
     queries = TableEmbedder({"q": [0, 1]})
