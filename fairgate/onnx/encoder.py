@@ -25,19 +25,14 @@ from fairgate.domain.cases import Classified
 from fairgate.domain.errors import DataError, ModelError, OutOfMemoryError
 from fairgate.domain.ports import Vectors
 from fairgate.domain.wording import harmless, listed, quoted, suggestion
-from fairgate.onnx.attention import GraphIndex
-from fairgate.onnx.attention_settings import lost_window, rotary_switch
+from fairgate.onnx.attention_settings import rotary_switch
 from fairgate.onnx.batches import batches_by_width, most_rows, padded_width
-from fairgate.onnx.decoder_graph import mask_windows, stored_bands
 from fairgate.onnx.encoder_settings import (
     EmbedderChoice,
     EncoderSettings,
-    Pooling,
     classifier_settings,
-    has_further_modules,
     pooled,
     read_settings,
-    states_pooling,
 )
 from fairgate.onnx.graph_file import DamagedGraphError, output_names
 from fairgate.onnx.model_folder import ModelFolder, is_tokenizer_error, neutralised
@@ -53,16 +48,6 @@ T = TypeVar("T")
 
 TOKEN_STATES = ("last_hidden_state", "token_embeddings")
 POOLED = "sentence_embedding"
-_OWN_VECTORS = frozenset(
-    {POOLED, "sentence_embeddings", "text_embedding", "text_embeds", "embedding", "embeddings"}
-    | {"dense_vecs", "dense_embedding"}
-)
-"""Names under which exporters give the vector of a text beside its token states."""
-_MATRIX = 2
-"""Axes of one vector a text."""
-_TRIAL_TEXT = "A listener wrote down the second verse of the song."
-_LEAST_COSINE = 0.999
-"""Of a text's vector pooled here and the graph's own: rounding stays above it, also in fp16."""
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 _EXPORT = "Export it with `fairgate export MODEL --task feature-extraction`."
 _BERT_SWITCHES = {
@@ -81,20 +66,12 @@ class TokenRow(NamedTuple):
     """Which segment each token belongs to."""
 
 
-def pools_by_itself(folder: ModelFolder, chosen: Pooling | None = None) -> bool:
-    """Return whether vectors of whole texts are read from the graph, by the names of its outputs.
-
-    Token states are preferred, since they are pooled here in float64: where the files or the policy
-    (`chosen`) state the pooling, and no module stands behind it that only the graph computes.
-    """
+def pools_by_itself(folder: ModelFolder) -> bool:
+    """Return whether the graph gives vectors of whole texts, by the names of its outputs."""
     try:
-        names = output_names(folder.graph)
+        return POOLED in output_names(folder.graph)
     except (DamagedGraphError, OSError):
         return False
-    if POOLED not in names:
-        return False
-    has_states = not names.isdisjoint(TOKEN_STATES)
-    return not has_states or has_further_modules(folder) or not states_pooling(folder, chosen)
 
 
 class EncoderSession:
@@ -120,8 +97,6 @@ class EncoderSession:
         self._most: int | None = None
         """Rows that run at once, once memory ran out."""
         self._outputs = (vector,) if pooled else TOKEN_STATES
-        self._lost: int | None = None
-        """A window of the model that its graph, once loaded, does not show."""
 
     @cached_property
     def pads(self) -> bool:
@@ -158,7 +133,6 @@ class EncoderSession:
             return
         lengths = [len(row.ids) for row in rows]
         width_of = padded_width if self.pads else int  # loads the graph, before there are threads
-        self._check_window(lengths)
         if batch_size is None:
             batch_size = most_rows(on_cpu=self._device == "cpu")
         fills = self._device != "cpu"  # see DecoderSession.fills_batches
@@ -185,19 +159,6 @@ class EncoderSession:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _check_window(self, lengths: Sequence[int]) -> None:
-        """Raise ModelError for texts in which a token would attend beyond its layer's window."""
-        if self._lost is None:
-            return
-        most = self._lost // 2 + 1
-        if many := sum(length > most for length in lengths):
-            raise ModelError(
-                f"{many} of {len(lengths)} texts are too long for {str(self._folder.path)!r}: the "
-                f"longest has {max(lengths)} tokens, and some layers of the model attend to a "
-                f"window of {self._lost}, which no mask of its graph shows, so that the graph "
-                f"attends to more. Up to {most} tokens are sure. {_EXPORT}"
-            )
-
     def run(self, rows: Sequence[TokenRow], width: int) -> Vectors:
         """Return states `[rows, width, d]`, or `[rows, d]` where the graph pools.
 
@@ -214,22 +175,6 @@ class EncoderSession:
         most = self._most or len(rows)
         parts = [rows[start : start + most] for start in range(0, len(rows), most)]
         return np.concatenate([self.run(part, width) for part in parts])
-
-    @property
-    def own_output(self) -> str | None:
-        """Name of the output that holds the graph's own vectors; None where there is none."""
-        outputs = self._session.get_outputs()
-        names = (node.name for node in outputs if len(node.shape or ()) <= _MATRIX)
-        return next((name for name in names if name in _OWN_VECTORS), None)
-
-    def own_vector(self, row: TokenRow) -> Vectors | None:
-        """Return the vector `[d]` that the graph itself makes of a text; None if it makes none."""
-        if (name := self.own_output) is None:
-            return None
-        feeds = self._feeds([row, row], len(row.ids))
-        with mapped_errors(f"the encoder {str(self._folder.path)!r} failed on a text", _EXPORT):
-            vectors = np.asarray(self._session.run([name], feeds)[0], dtype=np.float32)
-        return vectors[0] if vectors.ndim == 2 and vectors.size else None
 
     def _run(self, rows: Sequence[TokenRow], width: int) -> Vectors:
         if self._pooled and len(rows) == 1:
@@ -285,10 +230,6 @@ class EncoderSession:
     def _session(self) -> Any:
         with sound_model(self._folder.graph) as read:
             integers = read is not None and has_integer_products(read[0])
-            if read is not None:
-                model, folder = read
-                bands = stored_bands(model, folder or self._folder.graph.parent)
-                self._lost = lost_window(self._folder, mask_windows(GraphIndex(model)) | bands)
             return open_session(
                 self._folder.graph, device=self._device, threads=1, multiplies_integers=integers
             )
@@ -510,7 +451,7 @@ class OnnxEncoder:
         self._folder.file("tokenizer.json", "splits texts into tokens")
         self._batch_size = batch_size
         self._device: Device = device
-        by_graph = pools_by_itself(self._folder, choice.pooling)
+        by_graph = pools_by_itself(self._folder)
         self.settings = read_settings(self._folder, choice, unit=unit, pooled_by_graph=by_graph)
         """How token states become vectors."""
         self._prompt = self.settings.document_prompt
@@ -518,7 +459,6 @@ class OnnxEncoder:
             self._folder, device=device, threads=threads, pooled=by_graph
         )
         self._tokens = EncoderTokens(self._folder, self.settings)
-        self._is_checked = False
 
     def for_queries(self) -> OnnxEncoder:
         """Return this encoder with the prompt of queries; model and tokenizer are shared."""
@@ -551,7 +491,6 @@ class OnnxEncoder:
         if not unique:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         rows = self._tokens.rows(unique, self._prompt)
-        self._check_own_output()
         left_out = 0
         if self._prompt and not self.settings.includes_prompt:
             left_out = self._tokens.prompt_length(self._prompt)
@@ -572,36 +511,6 @@ class OnnxEncoder:
                 "Its weights are damaged or overflow in this precision: export it in fp32."
             )
         return result
-
-    def _check_own_output(self) -> None:
-        """Refuse a pooling that does not lead to what the graph itself makes of a text.
-
-        Exports of models with more modules (Dense, …) keep their token states among the outputs,
-        and their files may leave the modules out.
-        """
-        if self._is_checked or not self.settings.poolings:
-            return
-        [row] = self._tokens.rows([_TRIAL_TEXT])
-        if (own := self._session.own_vector(row)) is not None:
-            [states] = self._session.run([row], len(row.ids))
-            vector = pooled(states, self.settings.poolings)
-            lengths = float(np.linalg.norm(own) * np.linalg.norm(vector))
-            alike = own.shape == vector.shape and float(own @ vector) >= _LEAST_COSINE * lengths
-            if not alike and np.isfinite(states).all():
-                poolings, name = " and ".join(self.settings.poolings), self._session.own_output
-                remove = (
-                    "Remove `pooling` of the embedder from the policy, so that the graph's output "
-                    "is used; where"
-                )
-                raise ModelError(
-                    f"the graph {str(self._folder.graph)!r} computes more than a pooling: for one "
-                    f"text its own output {name} differs from the {quoted(poolings)} of its "
-                    f"token states. {remove if name == POOLED else 'Where'} the model's files "
-                    "state the pooling, copy modules.json with the folders that it names from the "
-                    "original model, or export again with `fairgate export MODEL --task "
-                    "feature-extraction`."
-                )
-        self._is_checked = True
 
     def _check_lengths(self, lengths: Sequence[int]) -> None:
         """Refuse texts for which the model would use rotary factors that its graph lacks."""

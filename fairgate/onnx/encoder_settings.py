@@ -7,8 +7,7 @@ an assumption would give other vectors than the model's authors meant, and nobod
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Literal, get_args
@@ -39,23 +38,6 @@ POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
 
 States = npt.NDArray[np.floating[Any]]
 PROMPTS_FILE = "config_sentence_transformers.json"
-_FAMILIES = (
-    (r"e5-(small|base|large)(-v2|-unsupervised)?", "`query: ` and `passage: `"),
-    (r"e5-[\w-]*instruct", "`Instruct: …\\nQuery: ` before queries only"),
-    (
-        r"bge-(small|base|large)-en(-v1\.5)?",
-        "`Represent this sentence for searching relevant passages: ` before queries only",
-    ),
-    (r"bge-(small|base|large)-zh(-v1\.5)?", "an instruction in Chinese before queries only"),
-    (r"nomic-embed-text-v[\d.]+", "`search_query: ` and `search_document: `"),
-    (
-        r"(snowflake-)?arctic-embed-[\w.-]+",
-        "an instruction (version 1) or `query: ` (version 2) before queries only",
-    ),
-    (r"uae-large-v1|mxbai-embed-\w+-v1", "an instruction before queries only"),
-    (r"gte-qwen[\w.-]*|instructor-\w+|sfr-embedding-[\w.-]+", "an instruction before queries"),
-)
-"""Families whose prompts are in their model cards and not in their files: advice for messages."""
 # In the order in which sentence-transformers concatenates them.
 _LEGACY_POOLINGS: dict[str, Pooling] = {
     "pooling_mode_cls_token": "cls",
@@ -162,19 +144,14 @@ def read_prompts(
         )
     stored = {name: text for name, text in prompts.items() if text}
     default = config.get("default_prompt_name")
+    others = sorted(stored.keys() - {"query", "document"})
     reason = None
-    if isinstance(default, str) and default in stored:
-        reason = f"its default prompt {quoted(default)} is put before every text"
-    elif stored and not {"query", "document"} & set(stored):
-        reason = f"its prompts are called {quoted(', '.join(stored))}, none `query` or `document`"
-    elif isinstance(default, str) and default not in prompts:
-        reason = f"its default prompt {quoted(default)} is not among them"
-    elif other := _prompt_named(stored, "document", r"doc|passage|corpus|context"):
-        reason = f"its prompt of documents is called {quoted(other)}, not `document`"
-    elif other := _prompt_named(stored, "query", r"quer|question"):
-        reason = f"its prompt of queries is called {quoted(other)}, not `query`"
+    if default is not None and (default not in prompts or default in stored):
+        reason = f"its default prompt is {quoted(str(default))}"
+    elif others and not {"query", "document"} <= stored.keys():
+        reason = f"it has prompts for {quoted(', '.join(stored))}"
     elif not stored and not {"query", "document"} <= prompts.keys():
-        reason = f"its files list none, {_advice(folder)}"
+        reason = "its files list none, as is common for models that need them, too"
     if reason is not None:
         raise ModelError(
             f"the prompts of {str(folder.path)!r} are not certain: {reason}. Set `query_prompt` "
@@ -187,37 +164,9 @@ def read_prompts(
     )
 
 
-def _prompt_named(stored: Mapping[str, str], name: str, words: str) -> str:
-    """Return a prompt that is meant for a side by its name, where none has the side's own."""
-    names = sorted(other for other in stored if re.search(words, other, re.IGNORECASE))
-    return next(iter(names), "") if name not in stored else ""
-
-
-def _advice(folder: ModelFolder) -> str:
-    """Return the prompts that the family of a folder's model has, as far as its name shows it.
-
-    Names are those of the folder, of the hub's model, or of the source in `provenance.json` or
-    `config.json`.
-    """
-    path = folder.path.absolute()
-    hub = [part for part in path.parts if part.startswith("models--")]
-    source = folder.mapping("provenance.json").get("source")
-    original = folder.mapping("config.json").get("_name_or_path")
-    for name in (path.name, *hub, str(source or ""), str(original or "")):
-        for family, prompts in _FAMILIES:
-            if re.search(rf"(^|[/_-])({family})([._-]|$)", name, re.IGNORECASE):
-                return f"and the model card of {quoted(name)} asks for {prompts}"
-    return "as is common for models that need them, too"
-
-
 def has_further_modules(folder: ModelFolder) -> bool:
     """Return whether the model has sentence-transformers modules that only its graph computes."""
     return not {kind for kind, _ in _read_modules(folder)} <= _COMPUTED
-
-
-def states_pooling(folder: ModelFolder, chosen: Pooling | None) -> bool:
-    """Return whether the files or the policy state how token states become one vector."""
-    return chosen is not None or bool(folder.mapping(_pooling_file(_read_modules(folder))))
 
 
 def read_modules(folder: ModelFolder, *, pooled_by_graph: bool) -> list[tuple[str, str]]:

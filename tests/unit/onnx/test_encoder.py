@@ -132,36 +132,6 @@ def test_a_width_holds_its_row_and_wastes_little(length):
     assert width % 8 == 0
 
 
-@pytest.mark.whole
-def test_texts_beyond_a_window_that_the_graph_does_not_show_are_refused(tmp_path):
-    long, short = "the soup was cold " * 20, "Never again."
-    windows = {
-        '"local_attention": 16': True,
-        '"sliding_window": 16': True,
-        '"attention_window": [16, 32]': True,
-        '"sliding_window": 4096': False,
-        '"sliding_window": null': False,
-        '"sliding_window": 16, "use_sliding_window": false': False,
-        '"sliding_window": 16, "layer_types": ["full_attention"]': False,
-        '"model_type": "longformer", "attention_window": [16]': False,
-    }
-    wrong = []
-    for number, (said, is_refused) in enumerate(windows.items()):
-        folder = shutil.copytree(MINILM, tmp_path / str(number))
-        settings = (folder / "config.json").read_text("utf-8").rstrip().removesuffix("}")
-        (folder / "config.json").write_text(f"{settings}, {said}}}", "utf-8")
-        engine = OnnxEncoder(folder, choice=NO_PROMPTS)
-        assert engine.embed([short]).shape == (1, 384)
-        try:
-            engine.embed([short, long])
-        except ModelError as error:
-            if not is_refused or "1 of 2 texts are too long" not in str(error):
-                wrong.append((said, str(error)))
-        else:
-            wrong += [(said, "taken")] if is_refused else []
-    assert not wrong
-
-
 CONFIG = {"model_type": "bert", "max_position_embeddings": 32, "vocab_size": len(WORDS)}
 
 
