@@ -75,8 +75,11 @@ OPTIONS = {
     "sdpa_kernel": "19",
 }
 _LIBRARY = "libonnxruntime_providers_cuda.so"
-_DRIVER = "libcuda.so.1"
-_DRIVER_SYMBOL = "undefined symbol: cu"
+_STARTING = (
+    "Install `fairgate[cuda]`, whose wheels bring CUDA 13 and cuDNN, and NVIDIA's driver 580 or "
+    "later (`nvidia-smi` shows yours); for an older driver take the last ONNX Runtime for CUDA 12 "
+    "(`pip install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or use --device cpu"
+)
 _BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-rocm")
 _QUIET, _WARNINGS = 4, 2
 _UNSIGNED_WEIGHTS = "session.x64quantprecision"
@@ -265,36 +268,13 @@ def quiet_start(onnxruntime: Any) -> Iterator[None]:
 
 
 def obstacle(onnxruntime: Any) -> str:
-    """Return why CUDA does not start, with the next step: the library that cannot be loaded."""
-    library = Path(onnxruntime.__file__).parent / "capi" / _LIBRARY
-    served, needed = _served_by_driver(), _needed_by(onnxruntime)
-    is_old = bool(served and needed and served[0] < needed[0])
+    """Return why CUDA does not start, as far as the system says it, with the next step."""
+    reason = "its libraries are there"
     try:
-        ctypes.CDLL(str(library))
+        ctypes.CDLL(str(Path(onnxruntime.__file__).parent / "capi" / _LIBRARY))
     except OSError as error:
         reason = harmless(str(error)[:200])
-        if "libcuda.so" in reason:
-            return f"{reason}: no NVIDIA driver. Install one, or use --device cpu"
-        if _DRIVER_SYMBOL in reason and not is_old:
-            return (
-                f"{reason}: the NVIDIA driver lacks a function, as one that is older than this "
-                "ONNX Runtime does. Install a newer driver (`nvidia-smi` shows yours), or use "
-                "--device cpu"
-            )
-        if not is_old:
-            return (
-                f"{reason}. Install `fairgate[cuda]`, whose wheels bring CUDA and cuDNN, and an "
-                "NVIDIA driver for that CUDA version (`nvidia-smi` shows the newest it serves), or "
-                "use --device cpu"
-            )
-    if is_old and served and needed:
-        return (
-            f"the NVIDIA driver serves CUDA {served[0]}.{served[1]}, and this ONNX Runtime needs "
-            f"CUDA {needed[0]}. Install a newer driver (580 or later for CUDA 13), or the last "
-            "onnxruntime-gpu for CUDA 12 (`pip install 'onnxruntime-gpu[cuda,cudnn]<1.27'`), or "
-            "use --device cpu"
-        )
-    return "its libraries are there; check `nvidia-smi` for the driver and the GPU"
+    return f"{reason}. {_STARTING}"
 
 
 def installed_builds() -> str:
@@ -304,23 +284,6 @@ def installed_builds() -> str:
         with contextlib.suppress(metadata.PackageNotFoundError):
             builds.append(f"{name} {metadata.version(name)}")
     return " and ".join(builds) or "none"
-
-
-def _served_by_driver() -> tuple[int, int] | None:
-    """Return the newest CUDA that the driver serves; None where it does not tell."""
-    number = ctypes.c_int()
-    try:
-        failed = ctypes.CDLL(_DRIVER).cuDriverGetVersion(ctypes.byref(number))
-    except (OSError, AttributeError):
-        return None
-    return None if failed else (number.value // 1000, number.value % 1000 // 10)
-
-
-def _needed_by(onnxruntime: Any) -> tuple[int, int] | None:
-    """Return the CUDA that a build of ONNX Runtime was made for; None where it does not tell."""
-    major, _, after_major = str(getattr(onnxruntime, "cuda_version", "") or "").partition(".")
-    minor = after_major.partition(".")[0]
-    return (int(major), int(minor) if minor.isdigit() else 0) if major.isdigit() else None
 
 
 def open_session(
