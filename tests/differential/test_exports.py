@@ -118,8 +118,6 @@ def test_a_precision_that_keeps_labels_and_perplexity_is_kept_and_said_shortly(e
     assert parity["perplexity"] == pytest.approx(parity["perplexity_of_original"], rel=0.02)
     assert parity["share_of_largest_logit"] < 0.2
     assert (found.err, len(found.out.splitlines()) < 20) == ("", True)
-    assert found.out.startswith("the export needs about ")
-    assert "4 times the weights in fp32" in found.out
     alone = own_tokens(found.folder, PROMPTS, batch_size=1)
     assert alone == own_tokens(found.folder, PROMPTS, batch_size=16)
 
@@ -341,7 +339,6 @@ def test_of_a_hubs_model_only_the_files_of_one_commit_that_are_used_are_fetched(
             capture_output=True, text=True, check=False, env=asking(address, tmp_path / "home"),
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("the export needs about 5 MB of memory")
     used = {"config.json", "generation_config.json", "model.safetensors", *TOKENIZER}
     assert set(fetched) == used
     record = json.loads((tmp_path / "out" / "provenance.json").read_text())

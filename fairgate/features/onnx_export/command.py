@@ -11,8 +11,6 @@ import importlib.metadata
 import importlib.util
 import json
 import logging
-import math
-import os
 import shlex
 import shutil
 import sys
@@ -40,7 +38,6 @@ from fairgate.features.onnx_export.precision import Precision, change_precision
 from fairgate.io.git import writable
 from fairgate.io.installation import requirement
 from fairgate.io.tables import file_sha256
-from fairgate.onnx.batches import free_bytes
 from fairgate.onnx.encoder_settings import TRANSFORMER_FILES, has_further_modules
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.terminal.options import cache_option, runtime_of
@@ -85,10 +82,10 @@ def export_model(
     """Export `model` (Hugging Face id, local folder or GGUF file) into the new folder `output`.
 
     Returns what is also written to `output/provenance.json`: source, revision, versions,
-    precision, the parity with the original and the sha256 of every file. `say` receives the
-    memory needed before anything is converted. Nothing is left behind where the export is not
-    within the limits of its precision, unless the choice keeps it. Raises UsageError (environment,
-    arguments) or ModelError (download, conversion, parity).
+    precision, the parity with the original and the sha256 of every file. Nothing is left behind
+    where the export is not within the limits of its precision, unless the choice keeps it; then
+    `say` receives how far it is beyond them. Raises UsageError (environment, arguments) or
+    ModelError (download, conversion, parity).
     """
     _check_environment(choice)
     if writable(output, "--output").exists():
@@ -100,7 +97,6 @@ def export_model(
         source = ExportSource(name=model, revision=choice.revision)
         source = without_gguf(source, Path(folder) / "original", decoder=decoder)
         source = checked_source(source, decoder=decoder)
-        say(memory_line(source))
         record = _export(source, Path(folder) / "model", choice)
         (Path(folder) / "model").rename(output)
     if not record["parity"].get("within_limits", True):
@@ -378,27 +374,6 @@ class ExportSource:
             if module.get("path") not in (None, "", "1_Pooling"):
                 yield f"{module['path']}/config.json"
 
-    def fp32_bytes(self) -> int | None:
-        """Return how many bytes the weights take in fp32; None where it is not known."""
-        from huggingface_hub import get_safetensors_metadata
-        from huggingface_hub.errors import HfHubHTTPError, NotASafetensorsRepoError
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            if not self.is_folder:
-                metadata = get_safetensors_metadata(self.name, revision=self.revision)
-                return 4 * int(sum(metadata.parameter_count.values()))
-            folder, elements = Path(self.name) / self.subfolder, 0
-            for file in folder.glob("*.safetensors"):
-                with safe_open(file, framework="numpy") as weights:
-                    for name in weights.keys():  # noqa: SIM118 it is no mapping
-                        elements += math.prod(weights.get_slice(name).get_shape())
-            return 4 * elements or None
-        except (HfHubHTTPError, NotASafetensorsRepoError, SafetensorError):
-            return None
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
 
 def without_gguf(source: ExportSource, folder: Path, *, decoder: bool) -> ExportSource:
     """Return the source; of a GGUF file, or a folder with one, the model in fp32, in `folder`.
@@ -456,21 +431,6 @@ def weights_of(file: Path) -> str:
     return ", ".join(name for name, _ in numbers.most_common())
 
 
-def memory_line(source: ExportSource) -> str:
-    """Return how much memory the export needs and how much there is, as one sentence."""
-    weights = source.fp32_bytes()
-    there = free_bytes()
-    if there is None and "SC_PHYS_PAGES" in os.sysconf_names:
-        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    if weights is None:
-        return "the export needs about 4 times the memory of the weights in fp32"
-    available = "" if there is None else f"; {_gigabytes(there)} are available"
-    return (
-        f"the export needs about {_gigabytes(4 * weights)} of memory, 4 times the weights in fp32 "
-        f"({_gigabytes(weights)}){available}"
-    )
-
-
 def checked_source(source: ExportSource, *, decoder: bool) -> ExportSource:
     """Return the source at one commit, after checking that it is one that can be exported.
 
@@ -526,7 +486,7 @@ def reason_of(error: Exception) -> str:
 _CONVERTING = (
     (
         ("memory", "allocate"),
-        ("Not enough memory: use a machine with more; the first line states the need."),
+        "Not enough memory: an export takes about four times the weights in fp32.",
     ),
     (("no space left",), "The disk is full: the export takes about twice the weights in fp32."),
 )
@@ -552,10 +512,6 @@ _ASKING = (
 def _advice(error: Exception, advice: tuple[tuple[tuple[str, ...], str], ...], default: str) -> str:
     message = f"{type(error).__name__} {error}".lower()
     return next((step for signs, step in advice if any(sign in message for sign in signs)), default)
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.0f} MB"
 
 
 @click.command(short_help="Turn a Hugging Face model into ONNX.")

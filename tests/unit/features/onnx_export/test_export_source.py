@@ -1,18 +1,13 @@
 """What is known of a model before it is exported; no torch needed."""
 
 import json
-import os
-import struct
 
 import huggingface_hub
-import numpy as np
 import pytest
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-from safetensors.numpy import save_file
 
 from fairgate.domain.errors import ModelError
-from fairgate.features.onnx_export import command
-from fairgate.features.onnx_export.command import ExportSource, checked_source, memory_line
+from fairgate.features.onnx_export.command import ExportSource, checked_source
 
 CONFIG = {"model_type": "llama", "torch_dtype": "bfloat16"}
 
@@ -25,36 +20,6 @@ def folder(tmp_path):
 
 def source(folder):
     return ExportSource(name=str(folder))
-
-
-def safetensors(file, **shapes):
-    save_file({name: np.zeros(shape, np.float16) for name, shape in shapes.items()}, file)
-
-
-def test_the_size_in_fp32_is_counted_from_the_headers_of_all_parts(folder):
-    safetensors(folder / "model-00001-of-00002.safetensors", a=[1000, 1000], b=[3])
-    safetensors(folder / "model-00002-of-00002.safetensors", c=[1000], d=[])
-    assert source(folder).fp32_bytes() == 4 * (1_000_000 + 3 + 1000 + 1)
-
-
-@pytest.mark.parametrize("content", [b"", b"x" * 8, struct.pack("<Q", 1 << 40), struct.pack("<Q", 2) + b"[]"])  # fmt: skip
-def test_damaged_weights_have_no_known_size(folder, content):
-    (folder / "model.safetensors").write_bytes(content)
-    assert source(folder).fp32_bytes() is None
-
-
-def test_the_memory_line_names_need_and_supply_before_anything_is_loaded(folder, monkeypatch):
-    safetensors(folder / "model.safetensors", a=[1 << 20])
-    monkeypatch.setattr(command, "free_bytes", lambda: 80_000_000)
-    assert memory_line(source(folder)) == (
-        "the export needs about 17 MB of memory, 4 times the weights in fp32 (4 MB); 80 MB are "
-        "available"
-    )
-    monkeypatch.setattr(command, "free_bytes", lambda: None)
-    monkeypatch.setattr(os, "sysconf_names", {})
-    assert memory_line(source(folder)).endswith("(4 MB)")
-    (folder / "model.safetensors").unlink()
-    assert "about 4 times the memory of the weights" in memory_line(source(folder))
 
 
 def test_a_file_that_the_hub_lacks_is_none_and_one_it_cannot_be_asked_for_is_an_error(monkeypatch):
