@@ -523,8 +523,8 @@ def measured(
         table.add("opened, with a first answer, seconds", f"{opened:.2f}")
         session = own._session
         table.add(
-            "pads, shares, joins, cut, counts",
-            f"{session.pads} {session.shares} {session.joins} {session.cut} {session.counts}",
+            "pads, shares, joins, cut",
+            f"{session.pads} {session.shares} {session.joins} {session.cut}",
         )
         with PeakMemory() as peak:
             labels, texts = seconds_of(lambda: dict(own.generate(requests)))

@@ -2,19 +2,18 @@
 
 Names differ between architectures, so windows are found by the form of a key (`sliding_window`,
 `window_size`, `attention_chunk_size`, …): one that is recognised without need costs some speed,
-one that is missed would cost answers.
+one that is missed would cost answers. What a graph's own masks show counts beside it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from fairgate.domain.errors import ModelError
-from fairgate.domain.wording import harmless, quoted
 from fairgate.onnx.batches import padded_width
 from fairgate.onnx.model_folder import ModelFolder, whole_number, within
 
@@ -25,140 +24,46 @@ _WINDOW_KEY = re.compile(r"(window|chunk)(_size|_length|_len)?$")
 _NOT_TEXT = ("vision", "audio", "speech")
 _SWITCHING = frozenset({"longrope", "su"})
 _LOCAL_LAYER = re.compile(r"sliding|local|chunk|window")
-_SAYS_ITSELF = frozenset(
-    {"apertus", "arcee", "biogpt", "bitnet", "bloom", "codegen", "cohere", "ctrl", "dbrx", "falcon"}
-    | {"gemma", "glm", "glm4", "gpt2", "gpt_bigcode", "gpt_neox", "gptj", "granite", "granitemoe"}
-    | {"helium", "llama", "mixtral", "mpt", "nemotron", "olmo", "olmo2", "olmoe", "openai-gpt"}
-    | {"opt", "persimmon", "phi", "phi3", "phimoe", "stablelm", "starcoder2", "xglm"}
-)
-"""Model types that have no window unless `config.json` says so, and then in every layer."""
-_ALL_LAYERS_FULL = frozenset({"lfm2", "qwen2", "qwen2_moe", "qwen3", "smollm3"})
-"""Model types whose layers attend to everything, unless `config.json` has windows switched on."""
+_DEFAULT_WINDOWS = {
+    "cohere2": 4096,
+    "gemma2": 4096,
+    "gemma3_text": 4096,
+    "gpt_neo": 256,
+    "gpt_oss": 128,
+    "mistral": 4096,
+    "olmo3": 4096,
+}
+"""Windows of model types that have one where `config.json` does not say it."""
 _SHORTER = (
     "Lower `document_characters` or `top_k` of the retriever, or `max_new_tokens`, or export the "
     "model with `fairgate export MODEL`"
 )
 
 
-class AttentionSettings(NamedTuple):
-    """Settings in a folder's `config.json` and `genai_config.json`; None where there are none."""
+def attention_windows(folder: ModelFolder) -> frozenset[int]:
+    """Return the windows that layers have by `config.json`, in tokens, their own included.
 
-    windows: frozenset[int]
-    """Tokens that layers with a window attend to, their own included."""
-    layers: frozenset[int] | None
-    """The layers with a window."""
-    switch: int | None
-    """Tokens after which a LongRoPE model uses its long factors."""
-
-    @property
-    def window(self) -> int | None:
-        """The window of the narrowest layer; None where all attend to everything."""
-        return min(self.windows, default=None)
-
-
-def read_attention_settings(folder: ModelFolder) -> AttentionSettings:
-    """Return the settings of a model folder. Raises ModelError where its files are damaged."""
-    config = {**_defaults(folder), **folder.mapping("config.json")}
-    builder = _builder(folder)
-    layers = within(builder, "decoder", "sliding_window", "layers")
-    entries = layers if isinstance(layers, list) else []
-    windows = frozenset(_windows(builder, folder.path))
-    if not windows or folder.mapping("config.json"):  # else a default, which the builder replaces
-        windows |= frozenset(_windows(config, folder.path))
-    return AttentionSettings(
-        windows=windows,
-        layers=frozenset(entry for entry in entries if isinstance(entry, int))
-        or _local_layers(config),
-        switch=rotary_switch(config, folder.path),
-    )
-
-
-def _defaults(folder: ModelFolder) -> Mapping[str, Any]:
-    """Return an architecture's defaults, as its `config.json` may leave them out.
-
-    A builder's folder has no `config.json`. There only the pattern of layers is taken, which is
-    the architecture's own; whether a Mistral has a window is each model's.
+    Raises ModelError for a size that is no number.
     """
     config = folder.mapping("config.json")
-    builder = {} if config else _builder(folder)
-    kind = _kind(folder)
-    if (defaults := _known_here(kind, config, folder.path)) is not None:
-        return defaults
-    import logging  # 2 ms, for what few models need
-
-    silenced = logging.root.manager.disable
-    logging.disable(logging.WARNING)  # about keys that its authors know better
-    try:
-        configurations = _configurations(folder, kind)
-        if not builder:
-            configuration = configurations.from_pretrained(
-                str(folder.path), local_files_only=True, trust_remote_code=False
-            )
-            return dict(configuration.to_dict())
-        layers = int(builder["decoder"]["num_hidden_layers"])
-        own = configurations.for_model(kind, num_hidden_layers=layers).to_dict()
-        return own if _local_layers(own) is not None else {}
-    except ModelError:
-        raise
-    except Exception:  # noqa: BLE001 an architecture that transformers does not know, or know yet
-        return {}
-    finally:
-        logging.disable(silenced)
+    if windows := frozenset(_windows(config, folder.path)):
+        return windows
+    default = _DEFAULT_WINDOWS.get(str(config.get("model_type")))
+    is_said = any(_WINDOW_KEY.search(key) for key in config) or "layer_types" in config
+    return frozenset() if default is None or is_said else frozenset({default})
 
 
-def _known_here(kind: str, config: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
-    """Return the defaults of a type of model; None where only `transformers` knows them."""
-    if not kind or kind in _SAYS_ITSELF or (kind == "mistral" and "sliding_window" in config):
-        return {}
-    if kind in _ALL_LAYERS_FULL and "layer_types" not in config and not [*_windows(config, path)]:
-        return {"layer_types": ["full_attention"]}
-    return None
-
-
-def unknown_here(folder: ModelFolder) -> str:
-    """Return the type of a model whose windows only `transformers` knows; else empty."""
-    kind = _kind(folder)
-    defaults = _known_here(kind, folder.mapping("config.json"), folder.path)
-    return kind if defaults is None else ""
-
-
-def _kind(folder: ModelFolder) -> str:
-    """Return the type of a model by `config.json`, or the builder's where there is none."""
-    config = folder.mapping("config.json")
-    return str((config.get("model_type") if config else _builder(folder).get("type")) or "")
-
-
-def _builder(folder: ModelFolder) -> Mapping[str, Any]:
-    """Return the model's part of a builder's `genai_config.json`; empty where there is none."""
-    model = within(folder.mapping("genai_config.json"), "model")
-    return model if isinstance(model, dict) else {}
-
-
-def _configurations(folder: ModelFolder, kind: str) -> Any:
-    try:
-        from transformers import AutoConfig
-    except ImportError as error:
-        raise ModelError(
-            f"how far {str(folder.path)!r} attends is not certain: its files leave out what models "
-            f"of type {quoted(kind)} set by themselves. The package that knows it cannot be "
-            f"imported ({harmless(str(error)[:200])}): pip install 'fairgate[transformers]'"
-        ) from error
-    return AutoConfig
-
-
-def _local_layers(config: Mapping[str, Any]) -> frozenset[int] | None:
-    """Return the layers with a window; None where the configuration does not distinguish layers."""
+def _has_no_local_layers(config: Mapping[str, Any]) -> bool:
+    """Return whether the configuration distinguishes layers, and none has a window."""
     layers = config.get("layer_types")
-    if not isinstance(layers, list):
-        return None
-    return frozenset(
-        n for n, layer_type in enumerate(layers) if _LOCAL_LAYER.search(str(layer_type))
+    return isinstance(layers, list) and not any(
+        _LOCAL_LAYER.search(str(layer_type)) for layer_type in layers
     )
 
 
 def _windows(settings: Mapping[str, Any], path: Path) -> Iterator[int]:
     """Yield every window that layers of a text model have, at any depth. Raises ModelError."""
-    if _local_layers(settings) == frozenset():
+    if _has_no_local_layers(settings):
         return
     for name, value in settings.items():
         key = str(name)
@@ -245,122 +150,27 @@ class Reach:
 
 
 def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
-    """Return how far a folder's graph reaches. Raises ModelError for graphs that are not right."""
-    refuse_wrong_builds(folder, facts)
-    settings = read_attention_settings(folder)
+    """Return how far a folder's graph reaches. Raises ModelError for incomplete settings."""
+    folder.file("config.json", "states how far back the model attends")
     limits: list[tuple[int, str]] = []
-    slot_window = None
-    windows = settings.windows | set(facts.windows.values())
-    if (window := min(windows, default=None)) is not None:
-        if facts.cannot_window or (facts.counts_rows and not facts.windows):
-            why = f"the model attends to the last {window} tokens, its graph to all of them"
-            limits.append((window, why))
-        elif facts.counts_rows and settings.layers not in {None, frozenset(facts.windows)}:
-            why = (
-                f"the graph keeps to the last {window} tokens in other layers than the model, as "
-                "far as its files show (config.json of the original, copied beside it, shows more)"
-            )
-            limits.append((window, why))
-        elif facts.counts_rows and not settings.windows <= set(facts.windows.values()):
-            why = (
-                f"the model's layers attend to the last {_listed(settings.windows)} tokens, its "
-                f"graph's to the last {_listed(facts.windows.values())}"
-            )
-            limits.append((window, why))
-        elif not facts.counts_rows:
-            slot_window = min(window, facts.mask_window or window)
-            lost = [size for size in windows if not _is_in_a_mask(size, facts.mask_windows)]
-            if lost:
-                why = (
-                    f"the model attends to the last {min(lost)} tokens, and no mask in its graph "
-                    "shows such a window, so that the graph attends to more"
-                )
-                limits.append((min(lost), why))
-    if window is None and not facts.counts_rows:
-        slot_window = facts.mask_window  # config.json is silent
-    if settings.switch is not None and facts.switch is None:
+    own = facts.windows if facts.counts_rows else facts.mask_windows
+    windows = attention_windows(folder)
+    lost = [window for window in windows if not _is_in_a_mask(window, own)]
+    if lost:
+        why = f"the model attends to the last {min(lost)} tokens, its graph to more"
+        limits.append((min(lost), why))
+    slot_window = None if facts.counts_rows else min(windows | facts.mask_windows, default=None)
+    switch = rotary_switch(folder.mapping("config.json"), folder.path)
+    if switch is not None and facts.switch is None:
         why = (
-            f"after {settings.switch} tokens the model uses other rotary factors (LongRoPE), of "
-            "which its graph has the short ones only"
+            f"after {switch} tokens the model uses other rotary factors (LongRoPE), of which its "
+            "graph has the short ones only"
         )
-        limits.append((settings.switch, why))
+        limits.append((switch, why))
     limit, why = min(limits, default=(None, ""))
     return Reach(slot_window=slot_window, switch=facts.switch, limit=limit, why=why)
-
-
-def lost_window(folder: ModelFolder, distances: frozenset[int]) -> int | None:
-    """Return the narrowest window of an encoder that its graph does not show; None without one.
-
-    `distances` are what the graph's masks count. A window that goes both ways counts half of its
-    size on each side, as ModernBERT's `local_attention` does. Longformer's graphs attend in chunks
-    that no mask shows: its windows are left out. Raises ModelError for a size that is no number.
-    """
-    config = folder.mapping("config.json")
-    if config.get("model_type") == "longformer":
-        return None
-    windows = set(_windows(config, folder.path))
-    if (size := config.get("local_attention")) is not None:
-        windows.add(whole_number(size, folder.path, "local_attention"))
-    lost = [
-        window
-        for window in windows
-        if window > 1
-        and not _is_in_a_mask(window, distances)
-        and not _is_in_a_mask(window // 2, distances)
-    ]
-    return min(lost, default=None)
 
 
 def _is_in_a_mask(window: int, distances: frozenset[int]) -> bool:
     """Return whether a mask counts so many slots: `>` and `>=` differ by one."""
     return any(abs(distance - window) <= 1 for distance in distances)
-
-
-def _listed(windows: Iterable[int]) -> str:
-    return " and ".join(str(window) for window in sorted(set(windows)))
-
-
-def refuse_wrong_builds(folder: ModelFolder, facts: GraphFacts) -> None:
-    """Raise ModelError for folders with another graph than the model, or incomplete settings.
-
-    Settings that the onnxruntime-genai builder's graphs leave open are in `genai_config.json`.
-    Tried with the builder of 0.18; the graphs of 0.15 to 0.17 differ in what is handled here.
-    """
-    has_config = (folder.path / "config.json").is_file()
-    builder = _builder(folder)
-    if not builder:
-        if not has_config:
-            folder.file("config.json", "states how far back the model attends")
-        return
-    if builder.get("type") == "olmo" and "LayerNormalization" not in facts.operators:
-        raise ModelError(
-            f"{str(folder.graph)!r} is no OLMo: the onnxruntime-genai builder normalises by the "
-            "root mean square, the model subtracts the mean first, so every answer is wrong (seen "
-            "with 0.18). Export it with `fairgate export MODEL`."
-        )
-    if not has_config and not facts.windows and _may_hide_a_window(builder, facts):
-        raise ModelError(
-            f"{str(folder.path)!r} does not say whether its model has a sliding window, and its "
-            "graph has none. Copy the original model's config.json into the folder, or build it "
-            "for the execution provider `cpu` or `cuda`."
-        )
-
-
-def _may_hide_a_window(builder: Mapping[str, Any], facts: GraphFacts) -> bool:
-    """Return whether a folder without a window may come from a model that has one.
-
-    For other execution providers than these two the builder leaves windows out of Mistral and
-    Phi-3, and of the settings.
-    """
-    decoder = builder.get("decoder")
-    if not isinstance(decoder, dict) or "sliding_window" in decoder:
-        return False
-    options = within(decoder, "session_options", "provider_options")
-    providers = [
-        provider
-        for provider in (options if isinstance(options, list) else [])
-        if isinstance(provider, dict)
-    ]
-    others = {name for provider in providers for name in provider} - {"cpu", "cuda"}
-    windowed = str(builder.get("type")).startswith(("mistral", "ministral", "phi3"))
-    return facts.cannot_window or (windowed and bool(others))

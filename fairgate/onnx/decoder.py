@@ -280,19 +280,20 @@ class OnnxDecoder:
     def _batches(
         self, rows: Sequence[Read], new_tokens: int, widest: int | None
     ) -> Iterator[PromptBatch]:
-        from fairgate.onnx.prompt_blocks import PromptBlocks
+        from fairgate.onnx.prompt_blocks import PromptPieces, whole_prompts
 
         session = self._session
-
-        def width(done: int, unread: int) -> int:
-            if not session.pads:
-                return unread
-            thinking = self._thinking_room(done + unread) if new_tokens else 0
-            limit = None if widest is None else widest - done
-            return session.reach.width(unread, new_tokens + thinking, limit)
-
         most = 1 if session.one_by_one else self._batch.rows
-        return PromptBlocks(session, most).batches(rows, width)
+        if session.shares:
+            return PromptPieces(session, most).batches(rows)
+
+        def width(length: int) -> int:
+            if not session.pads:
+                return length
+            thinking = self._thinking_room(length) if new_tokens else 0
+            return session.reach.width(length, new_tokens + thinking, widest)
+
+        return whole_prompts(session, most, rows, width)
 
     def _prepare(self, prompts: Sequence[Sequence[int]], new_tokens: int) -> int | None:
         """Load the model and choose how many prompts run together; return the widest there may be.
@@ -363,6 +364,6 @@ class OnnxDecoder:
     @cached_property
     def _session(self) -> DecoderSession:
         # Not at the top: a run whose answers are all stored opens no graph.
-        from fairgate.onnx.decoder_session import DecoderSession
+        from fairgate.onnx.trials import open_decoder
 
-        return DecoderSession(self._folder, device=self._device, threads=self._threads)
+        return open_decoder(self._folder, device=self._device, threads=self._threads)

@@ -6,16 +6,11 @@ written.
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from fairgate.io.regular import opened
 from fairgate.onnx.attention import (
     COMPARISONS,
     ONNX,
@@ -31,8 +26,6 @@ POSITIONS_INPUT = "fairgate_positions"
 
 _WINDOW = "local_window_size"
 _WINDOW_CACHE = "sliding_window_cache"
-_PAST_LAYER = re.compile(r"past_key_values\.(\d+)\.")
-_WITHOUT_WINDOW = frozenset({"MultiHeadAttention", "DecoderMaskedMultiHeadAttention"})
 _EXPERTS = frozenset({"MoE", "QMoE"})
 _PICKED_PRODUCTS = frozenset({"NonZero", "MatMulNBits"})
 _COARSE_KINDS = frozenset({10, 16})
@@ -60,8 +53,8 @@ class GraphFacts:
     """What a decoder graph computes with, as far as its nodes show."""
 
     operators: frozenset[str] = frozenset()
-    windows: Mapping[int, int] = field(default_factory=dict)
-    """Sliding windows, in tokens, by layer, of the GroupQueryAttention nodes that have one."""
+    windows: frozenset[int] = frozenset()
+    """Sliding windows, in tokens, of the GroupQueryAttention nodes that have one."""
     mask_windows: frozenset[int] = frozenset()
     """Distances between slots that masks compare which the graph computes itself: its windows."""
     switch: int | None = None
@@ -90,14 +83,10 @@ class GraphFacts:
         return bool(self.operators & _EXPERTS) or self.operators >= _PICKED_PRODUCTS
 
     @property
-    def mask_window(self) -> int | None:
-        """The narrowest window, in slots, of a mask that the graph computes; None without one."""
-        return min(self.mask_windows, default=None)
-
-    @property
-    def cannot_window(self) -> bool:
-        """Whether attention is an operator that has no window of its own."""
-        return not self.counts_rows and bool(self.operators & _WITHOUT_WINDOW)
+    def is_plain(self) -> bool:
+        """Whether nothing counts tokens, slots or rows: no window, switch of factors or expert."""
+        has_windows = bool(self.windows or self.mask_windows)
+        return not has_windows and self.switch is None and not self.mixes_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,35 +117,31 @@ def read_decoder_graph(
         index = GraphIndex(model)
         facts = GraphFacts(
             operators=frozenset(node.op_type for node in model.graph.node),
-            windows=dict(_windows(model)),
-            mask_windows=mask_windows(index) | stored_bands(model, folder or graph_file.parent),
+            windows=frozenset(_windows(model)),
+            mask_windows=mask_windows(index),
             switch=width_switch(index),
             coarse=any(_coarse_steps(model)),
         )
         grown = _grow_window_caches(model)
         contents = [bytes(model.SerializeToString()) if grown else None]
-        share_constants(model)
-        whole = attends_to_all and not facts.windows
-        if whole and facts.mask_window is None:
+        if attends_to_all and not facts.windows and not facts.mask_windows:
             drop_softmax_guards(model)
         for wanted, change in (
             (True, cut_to_positions),
             (True, widen_logits),
             (on_cpu, project_as_stored),
-            (joins and whole, join_attention),
+            (joins and attends_to_all and facts.is_plain, join_attention),
         ):
             if wanted and change(model):
                 contents.insert(0, bytes(model.SerializeToString()))
         return DecoderGraph(facts=facts, contents=tuple(contents), folder=folder)
 
 
-def _windows(model: Any) -> Iterator[tuple[int, int]]:
-    attending = [node for node in model.graph.node if node.op_type == "GroupQueryAttention"]
-    for number, node in enumerate(attending):
-        match = next(filter(None, map(_PAST_LAYER.match, node.input)), None)
-        for attribute in node.attribute:
+def _windows(model: Any) -> Iterator[int]:
+    for node in model.graph.node:
+        for attribute in node.attribute if node.op_type == "GroupQueryAttention" else ():
             if attribute.name == _WINDOW and attribute.i > 0:
-                yield int(match[1]) if match else number, attribute.i
+                yield attribute.i
 
 
 def _coarse_steps(model: Any) -> Iterator[bool]:
@@ -183,40 +168,6 @@ def mask_windows(index: GraphIndex) -> frozenset[int]:
         if node.op_type in COMPARISONS or node.op_type in {"Equal", "Trilu"}
         for distance in _distances(index, node)
     )
-
-
-def stored_bands(model: Any, folder: Path) -> frozenset[int]:
-    """Return the windows of masks that stand in the graph as tables: GPT-Neo's local layers.
-
-    Such a table `[…, slots, slots]` of truth values is a band, so that its last row says how wide
-    it is. `folder` holds the tables that the model leaves in files.
-    """
-    constants = (node for node in model.graph.node if node.op_type == "Constant")
-    tables = [attribute.t for node in constants for attribute in node.attribute]
-    bands = (_band(tensor, folder) for tensor in (*model.graph.initializer, *tables))
-    return frozenset(band for band in bands if band is not None)
-
-
-def _band(tensor: Any, folder: Path) -> int | None:
-    from onnx import TensorProto, numpy_helper
-
-    shape = list(tensor.dims)
-    if tensor.data_type != TensorProto.BOOL or len(shape) < 2 or shape[-1] != shape[-2]:
-        return None
-    size = shape[-1]
-    if tensor.data_location == TensorProto.EXTERNAL:
-        location = {entry.key: entry.value for entry in tensor.external_data}
-        end = int(location.get("offset", 0)) + math.prod(shape)
-        try:
-            with opened(folder / location["location"]) as file:
-                file.seek(end - size)
-                row = np.frombuffer(file.read(size), dtype=np.bool_)
-        except (OSError, KeyError, ValueError):
-            return None
-    else:
-        row = numpy_helper.to_array(tensor).reshape(-1, size)[-1]
-    width = int(row.sum())
-    return width if 1 < width < len(row) and bool(row[-width:].all()) else None
 
 
 def _distances(index: GraphIndex, node: Any) -> Iterator[int]:
@@ -293,42 +244,6 @@ def _grow_window_caches(model: Any) -> bool:
             node.attribute.remove(attribute)
             changed = True
     return changed
-
-
-def share_constants(model: Any) -> None:
-    """Store what the nodes of an `onnx.ModelProto` name as constants, equal ones once.
-
-    Exporters write the numbers 0, 1 and -1 for every node that reads one, thousands in all, and a
-    session takes its time over each. Graphs with subgraphs are left as they are.
-    """
-    graph = model.graph
-    if any(attribute.HasField("g") or attribute.graphs for attribute in _attributes(graph)):
-        return
-    outputs = {value.name for value in graph.output}
-    stored: dict[bytes, str] = {}
-    names: dict[str, str] = {}
-    tensors, others = [], []
-    for node in graph.node:
-        tensor = node.attribute[0].t if node.op_type == "Constant" and node.attribute else None
-        if tensor is None or not node.attribute[0].HasField("t") or node.output[0] in outputs:
-            others.append(node)
-            continue
-        tensor.name = ""
-        name = stored.setdefault(tensor.SerializeToString(), node.output[0])
-        names[node.output[0]] = name
-        if name == node.output[0]:
-            tensor.name = name
-            tensors.append(tensor)
-    for node in others:
-        if not names.keys().isdisjoint(node.input):
-            node.input[:] = [names.get(name, name) for name in node.input]
-    graph.initializer.extend(tensors)
-    _replace_nodes(graph, others)
-
-
-def _attributes(graph: Any) -> Iterator[Any]:
-    for node in graph.node:
-        yield from node.attribute
 
 
 def _replace_nodes(graph: Any, nodes: Sequence[Any]) -> None:

@@ -17,11 +17,10 @@ import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
 from fairgate.onnx.attention import JOINT_INPUT
-from fairgate.onnx.attention_settings import read_attention_settings, read_reach
+from fairgate.onnx.attention_settings import attention_windows, read_reach
 from fairgate.onnx.decoder_graph import POSITIONS_INPUT, GraphFacts, read_decoder_graph
-from fairgate.onnx.model_folder import ModelFolder, within
+from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.session import Device, mapped_errors, open_session
-from fairgate.onnx.trials import Abilities, try_out
 
 Logits = npt.NDArray[np.floating[Any]]
 TokenArray = npt.NDArray[np.int64]
@@ -63,37 +62,25 @@ class Cache:
 class DecoderSession:
     """A loaded decoder graph with `past_key_values.*` inputs, whatever exported it."""
 
-    def __init__(self, folder: ModelFolder, *, device: Device, threads: int = 0) -> None:
-        """Load the best of the graph's changed copies that shows to be right. Raises ModelError."""
+    def __init__(
+        self,
+        folder: ModelFolder,
+        *,
+        device: Device,
+        threads: int = 0,
+        replaces_attention: bool = False,
+    ) -> None:
+        """Load the best of the graph's changed copies that opens. Raises ModelError.
+
+        `replaces_attention`: where it can be, see `attention`. What the session may do beyond the
+        graph's own way to run is tried out by `trials.open_decoder`.
+        """
+        self.pads = False
+        """Whether rows of different lengths may share a batch."""
+        self.shares = False
+        """Whether what prompts begin with in common is read once, with the bits of any reading."""
         self._folder = folder
         self._device: Device = device
-        abilities = None
-        if device == "cpu":
-            self._open(threads, replaces_attention=True)
-            abilities = self._proven()
-        if abilities is None:
-            self._open(threads, replaces_attention=False)
-            abilities = try_out(self, str(folder.graph))
-        self.pads, self._splits, self.cuts_freely, self.joins, self.reads_alone = abilities
-
-    def _proven(self) -> Abilities | None:
-        """Return what the trials find; None where attention was replaced and fails in one.
-
-        Raises OutOfMemoryError: else bits would depend on the memory that is free.
-        """
-        try:
-            abilities = try_out(self, str(self._folder.graph))
-        except OutOfMemoryError:
-            raise
-        except ModelError:
-            if self.attends_jointly:
-                return None
-            raise
-        return abilities if abilities.joins or not self.attends_jointly else None
-
-    def _open(self, threads: int, *, replaces_attention: bool) -> None:
-        """Load a graph and note what its inputs and nodes show. Raises ModelError."""
-        folder = self._folder
         self._session, facts = _opened(
             folder, self._device, threads, replaces_attention=replaces_attention
         )
@@ -112,8 +99,8 @@ class DecoderSession:
         """The cache's outputs in the same order."""
         self.cut = POSITIONS_INPUT in self._inputs
         """Whether only needed positions reach the vocabulary projection."""
-        self.attends_jointly = JOINT_INPUT in self._inputs
-        """Whether attention in the graph that runs was replaced, see `attention`."""
+        self.joins = JOINT_INPUT in self._inputs
+        """Whether rows of unlike lengths step together: attention was replaced."""
         self.reach = read_reach(folder, facts)
         """Up to which lengths the graph is right, and where padding would be seen."""
         self.one_by_one = facts.mixes_rows
@@ -122,11 +109,6 @@ class DecoderSession:
         self.is_fine = not halves and not facts.coarse
         """Whether everything is computed in float32."""
         self.multiplies_integers = facts.multiplies_integers
-        reach = self.reach
-        slots = reach.slot_window is not None or reach.switch is not None
-        self.counts = facts.counts_rows or slots
-        """Whether tokens or slots are counted: by attention that does not know past keys and a new
-        part of a prompt in batches, by windows, or by switches of rotary factors."""
 
     def prefill(
         self,
@@ -210,11 +192,6 @@ class DecoderSession:
         one number a row's bits depend neither on how many others are left nor on which they are.
         """
         return self._device != "cpu" and not self.one_by_one
-
-    @property
-    def shares(self) -> bool:
-        """Whether what prompts begin with in common is read once."""
-        return self.selects and self._splits
 
     @property
     def token_bytes(self) -> int:
@@ -419,10 +396,9 @@ def _opened(
     A graph that is replaced meanwhile is an error too: weights lie where its file says.
     """
     before = _state(folder.graph)
-    window = read_attention_settings(folder).window
     graph = read_decoder_graph(
         folder.graph,
-        attends_to_all=window is None,
+        attends_to_all=not attention_windows(folder),
         on_cpu=device == "cpu",
         joins=replaces_attention,
     )
@@ -514,8 +490,7 @@ def cache_shape(folder: ModelFolder, node: Any) -> tuple[int, int] | None:
         return shape[1], shape[3]
     # Newer graphs call it `kv_cache_dim` only.
     config = folder.mapping("config.json")
-    built = within(folder.mapping("genai_config.json"), "model", "decoder", "head_size")
-    sizes = [built, config.get("head_dim")]
+    sizes = [config.get("head_dim")]
     hidden, heads = config.get("hidden_size"), config.get("num_attention_heads")
     if isinstance(hidden, int) and isinstance(heads, int) and heads > 0:
         sizes.append(hidden // heads)

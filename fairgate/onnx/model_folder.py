@@ -34,7 +34,6 @@ _NEVER_OPENED = frozenset(
 )
 _NOTES = frozenset({"provenance.json", "LICENSE", "LICENCE", "NOTICE", ".gitattributes"})
 _GRAPH_DATA = re.compile(r"_data(_\d+)?|\.data")
-_HARMLESS_FILE_KEYS = frozenset({"special_tokens_map_file", "added_tokens_file"})
 
 
 def content_files(folder: Path, graph: Path) -> list[Path]:
@@ -52,7 +51,6 @@ def content_files(folder: Path, graph: Path) -> list[Path]:
         required = {graph, *_external_data(graph)}
     except (DamagedGraphError, OSError):
         return sorted(files)
-    required |= set(_tokenizer_files(ModelFolder(path=folder, graph=graph)))
     others = [file for file in files if file.suffix == ".onnx" and file != graph]
     opened = {file for file in files if not _is_never_opened(file, others)}
     return sorted(opened | {file for file in required if file.is_file()})
@@ -81,31 +79,6 @@ def _external_data(graph: Path) -> Iterator[Path]:
                 "model again, or export it again with `fairgate export MODEL`."
             )
         yield graph.parent / inside
-
-
-def _tokenizer_files(folder: ModelFolder) -> Iterator[Path]:
-    """Yield the files that `tokenizer_config.json` names: some transformers open them."""
-    try:
-        settings = folder.mapping("tokenizer_config.json")
-    except ModelError:
-        return  # the tokenizer says it
-    for key, value in settings.items():
-        is_file_key = key.endswith("_file") or key in {"source_spm", "target_spm"}
-        if not is_file_key or key in _HARMLESS_FILE_KEYS or not isinstance(value, str):
-            continue
-        try:
-            target = Path(value).resolve(strict=True)
-        except (OSError, ValueError, RuntimeError):
-            continue
-        root = folder.path.resolve()
-        if target.is_file() and not target.is_relative_to(root):
-            raise ModelError(
-                f"{str(folder.path / 'tokenizer_config.json')!r} names {quoted(value)} as its "
-                f"{key}, a file outside the model folder. Copy the file into the folder and remove "
-                "the key."
-            )
-        if target.is_file():
-            yield folder.path / target.relative_to(root)
 
 
 def _is_never_opened(file: Path, others: list[Path]) -> bool:

@@ -1,9 +1,8 @@
 """Reads prompts: what they begin with in common once, then what follows, in batches.
 
 Where a graph gives each token the same bits in whatever pieces a prompt is read, a prompt is cut
-where it parts from others. Elsewhere it is read in blocks of `BLOCK` tokens from its first one on,
-and a rest of at least one: each is the same computation whatever else is asked, and whole blocks
-are shared. Either way no bit of an answer depends on what is shared, kept or computed together.
+where it parts from others. Elsewhere prompts are read whole, in batches of one width. Either way no
+bit of an answer depends on what is shared, kept or computed together.
 Shared prefixes: Kwon et al., Efficient Memory Management for Large Language Model Serving with
 PagedAttention, SOSP 2023, 4.4.
 """
@@ -19,19 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.onnx.batches import batches_by_width
+from fairgate.onnx.batches import batches_by_width, padded_width
 from fairgate.onnx.decoder_session import Cache, DecoderSession, Logits, TokenArray
 
-BLOCK = 32
-"""Tokens: smaller blocks share more and run more often; measured by `bench_prefixes.py`."""
 KEPT_BYTES = 256 * 2**20
 """Keys and values kept at once; one batch of prompts is always kept whole."""
 _PIECES_A_ROW = 2
 """Times as many pieces as prompts run together: a prompt has several times a piece's tokens."""
 Read = tuple[list[int], int]
 """A prompt's tokens, and after how many of them, 1 or more, its logits are read first."""
-WidthOf = Callable[[int, int], int]
-"""By the tokens in blocks and those that follow them: how wide the latter are padded."""
 
 
 class Cuts(NamedTuple):
@@ -42,14 +37,8 @@ class Cuts(NamedTuple):
     length: int
     """A multiple of `unit`: a piece ends at the next multiple, or with its prompt."""
 
-    @property
-    def are_free(self) -> bool:
-        """Whether a prompt's cuts depend on the other prompts."""
-        return self.unit < self.length
 
-
-BLOCKS = Cuts(BLOCK, BLOCK)
-ANYWHERE = Cuts(4, 128)
+CUTS = Cuts(4, 128)
 
 
 class PromptPiece(NamedTuple):
@@ -60,7 +49,7 @@ class PromptPiece(NamedTuple):
     start: int
     end: int
     width: int
-    """With padding, which only the last piece of a prompt has."""
+    """Pieces of one start and width run together; the last one of a prompt has room to spare."""
     is_rest: bool
 
 
@@ -72,9 +61,25 @@ class PromptBatch(NamedTuple):
     prefill: Callable[[], tuple[Logits, Cache]]
     """Return the logits `[rows, positions, vocabulary]` of the prompts, and their cache.
 
-    Positions count from where logits are read first. A lone prompt is given twice, as it is read
-    where a row by itself has other bits: some formats of weights take other kernels for it.
+    Positions count from where logits are read first. Rows may follow that are copies: a lone prompt
+    is read twice, since kernels sum a single row in another order.
     """
+
+
+def whole_prompts(
+    session: DecoderSession, most: int, rows: Sequence[Read], width_of: Callable[[int], int]
+) -> Iterator[PromptBatch]:
+    """Yield rows that are read whole, at most so many together, padded to widths of their own."""
+    lengths = [len(tokens) for tokens, _ in rows]
+
+    def read(width: int, row_indices: list[int]) -> tuple[Logits, Cache]:
+        size = max(most if session.fills_batches else 0, len(row_indices), 2)
+        filled = [*row_indices, *[row_indices[0]] * (size - len(row_indices))]
+        pieces = [PromptPiece(row, 0, lengths[row], width, is_rest=True) for row in filled]
+        return session.prefill([rows[row][0] for row in filled], width, _positions(rows, pieces))
+
+    for width, row_indices in batches_by_width(lengths, most, width_of):
+        yield PromptBatch(row_indices, partial(read, width, row_indices))
 
 
 @dataclass(slots=True)
@@ -104,7 +109,7 @@ class Window:
 
 
 def windows(
-    rows: Sequence[Read], width_of: WidthOf, cuts: Cuts, *, most_units: int, least_prompts: int
+    rows: Sequence[Read], *, most_units: int, least_prompts: int, cuts: Cuts = CUTS
 ) -> Iterator[Window]:
     """Yield what is read one after the other, so that each unit of tokens is computed once.
 
@@ -121,21 +126,18 @@ def windows(
     before: list[int] = []
     for number in sorted(range(len(rows)), key=lambda number: rows[number][0]):
         tokens, first_read = rows[number]
-        in_blocks = (first_read - 1) // BLOCK * BLOCK
-        slots = in_blocks + width_of(in_blocks, len(tokens) - in_blocks)
         # Logits are read behind the last cut. Two tokens at least follow it where there are two:
         # of one by itself attention would take kernels of another order of sums.
-        furthest = max(0, min(first_read - 1, slots - 2)) if cuts.are_free else first_read - 1
-        last = furthest // unit
+        last = max(0, min(first_read - 1, len(tokens) - 2)) // unit
         pairs = zip(before, tokens, strict=False)
         common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        shared = min(common // unit, last if cuts.are_free else min(last, len(path)))
+        shared = min(common // unit, last)
         # What further prompts share of a rest is kept, too.
         new = range(window.units, window.units + shared - len(path))
         window.units += len(new)
         path += new
         path = path[:shared]
-        further = (len(tokens) // unit if cuts.are_free else last) - shared
+        further = len(tokens) // unit - shared
         if window.units + further > most_units and len(window.paths) >= least_prompts:
             yield window
             window = Window(path, shared)
@@ -149,14 +151,14 @@ def windows(
             PromptPiece(number, a, b, b - a, is_rest=False) for a, b in pairwise(ends)
         ]
         done, end = ends[-1], len(tokens)
-        window.pieces.append(PromptPiece(number, done, end, slots - done, is_rest=True))
+        window.pieces.append(PromptPiece(number, done, end, padded_width(end - done), is_rest=True))
         before = tokens
     if window.paths:
         yield window
 
 
-class PromptBlocks:
-    """Reads prompts by a session; where that does not share, at once."""
+class PromptPieces:
+    """Reads prompts in pieces, by a session that shares what they begin with in common."""
 
     def __init__(self, session: DecoderSession, batch_size: int) -> None:
         """Take the session that computes, and how many prompts run together at most."""
@@ -164,22 +166,11 @@ class PromptBlocks:
         self._batch_size = batch_size
         self._stores: list[npt.NDArray[Any]] = []
         """Per input of the cache an array `[heads, units, tokens of a unit * size]`."""
-        self._cuts = ANYWHERE if session.cuts_freely else BLOCKS
 
-    def batches(self, rows: Sequence[Read], width_of: WidthOf) -> Iterator[PromptBatch]:
+    def batches(self, rows: Sequence[Read]) -> Iterator[PromptBatch]:
         """Yield rows that run together; each batch must be read before the next is asked for."""
-        if not self._session.shares:
-            lengths = [len(tokens) for tokens, _ in rows]
-            for width, row_indices in batches_by_width(
-                lengths, self._batch_size, partial(width_of, 0)
-            ):
-                pieces = [PromptPiece(n, 0, lengths[n], width, is_rest=True) for n in row_indices]
-                yield PromptBatch(row_indices, partial(self._read, rows, pieces, None))
-            return
-        most = max(1, KEPT_BYTES // max(1, self._session.token_bytes * self._cuts.unit))
-        for window in windows(
-            rows, width_of, self._cuts, most_units=most, least_prompts=self._batch_size
-        ):
+        most = max(1, KEPT_BYTES // max(1, self._session.token_bytes * CUTS.unit))
+        for window in windows(rows, most_units=most, least_prompts=self._batch_size):
             carried = [store[:, window.carried] for store in self._stores]
             if carried and self._stores[0].shape[1] < window.units:
                 self._stores = [_empty(store, window.units) for store in self._stores]
@@ -190,16 +181,12 @@ class PromptBlocks:
                     row_indices = [piece.row for piece in pieces]
                     yield PromptBatch(row_indices, partial(self._read, rows, pieces, window))
                 else:
-                    read = self._accompanied(pieces)
+                    read = _accompanied(pieces)
                     self._run(rows, read, window, np.zeros((len(read), 0), dtype=np.int64))
-
-    def _accompanied(self, pieces: list[PromptPiece]) -> list[PromptPiece]:
-        """Put a lone piece beside itself where its bits would be others without that."""
-        return pieces * 2 if len(pieces) == 1 and not self._session.reads_alone else pieces
 
     def _keep(self, pieces: Sequence[PromptPiece], window: Window, cache: Cache) -> None:
         """Keep what other pieces need of these, which have just been run."""
-        unit = self._cuts.unit
+        unit = CUTS.unit
         paths = [
             window.paths[piece.row][piece.start // unit : piece.end // unit] for piece in pieces
         ]
@@ -215,25 +202,19 @@ class PromptBlocks:
                 self._stores[number][:, unit_slice] = own
 
     def _read(
-        self, rows: Sequence[Read], pieces: list[PromptPiece], window: Window | None
+        self, rows: Sequence[Read], pieces: list[PromptPiece], window: Window
     ) -> tuple[Logits, Cache]:
         """Read prompts to their ends; equal ones, which differ in their seeds, once.
 
         Of equal ones the last is read: what further prompts share of it is kept by its path.
         """
-        read, chosen = list(pieces), list(range(len(pieces)))
-        if self._session.selects:
-            keys = [(rows[piece.row][1], *rows[piece.row][0]) for piece in pieces]
-            unlike = dict(zip(keys, pieces, strict=True))
-            read, row_by_key = list(unlike.values()), {key: row for row, key in enumerate(unlike)}
-            chosen = [row_by_key[key] for key in keys]
-        read = self._accompanied(read)
-        if len(pieces) == 1:
-            chosen = [0, len(read) - 1]
-        if self._session.fills_batches:
-            read += [read[0]] * (self._batch_size - len(read))
+        keys = [(rows[piece.row][1], *rows[piece.row][0]) for piece in pieces]
+        unlike = dict(zip(keys, pieces, strict=True))
+        row_by_key = {key: row for row, key in enumerate(unlike)}
+        chosen = [row_by_key[key] for key in keys]
+        read = _accompanied([*unlike.values()])
         logits, cache = self._run(rows, read, window, _positions(rows, read))
-        if self._session.fills_batches or chosen == list(range(len(read))):
+        if chosen == list(range(len(chosen))):
             return logits, cache
         return logits[chosen], self._session.select(cache, chosen)
 
@@ -241,7 +222,7 @@ class PromptBlocks:
         self,
         rows: Sequence[Read],
         pieces: Sequence[PromptPiece],
-        window: Window | None,
+        window: Window,
         read: TokenArray,
     ) -> tuple[Logits, Cache]:
         """Run pieces of one start and width behind what is kept; keep what others need of them.
@@ -249,9 +230,8 @@ class PromptBlocks:
         `read` `[rows, positions]`: whose logits are wanted; without positions none are computed.
         """
         tokens = [rows[piece.row][0][piece.start : piece.end] for piece in pieces]
-        unit, width, before = self._cuts.unit, pieces[0].width, None
-        units = pieces[0].start // unit
-        if window is not None and units:
+        unit, before = CUTS.unit, None
+        if units := pieces[0].start // unit:
             paths = [np.array(window.paths[piece.row][:units]) for piece in pieces]
             arrays = []
             for store in self._stores:
@@ -260,12 +240,15 @@ class PromptBlocks:
                     store.take(path, axis=1, out=row, mode="clip")  # "raise" would copy twice
                 arrays.append(whole.reshape(*whole.shape[:2], units * unit, -1))
             before = self._session.full_cache(arrays)
-        if window is not None and self._cuts.are_free and self._session.joins:
-            width = max(2, *map(len, tokens))  # nothing depends on the slots behind
+        width = max(2, *map(len, tokens))  # nothing depends on the slots behind
         logits, cache = self._session.prefill(tokens, width, read, before)
-        if window is not None:
-            self._keep(pieces, window, cache)
+        self._keep(pieces, window, cache)
         return logits, cache
+
+
+def _accompanied(pieces: list[PromptPiece]) -> list[PromptPiece]:
+    """Put a lone piece beside itself: kernels may sum a single row in another order."""
+    return pieces * 2 if len(pieces) == 1 else pieces
 
 
 def _as_slice(units: list[int]) -> slice | list[int]:

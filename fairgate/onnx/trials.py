@@ -1,4 +1,4 @@
-"""Finds out which ways to run a loaded graph change nothing in a row, or no more than rounding.
+"""Opens a decoder, and tries which ways to run it change nothing in a row but its rounding.
 
 Products with matrices, normalisation and attention take each token by itself, but kernels may sum
 in an order that depends on how many tokens, rows or slots there are. Whether they do is a matter of
@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from functools import cache, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fairgate.domain.errors import ModelError, OutOfMemoryError
-
-if TYPE_CHECKING:
-    from fairgate.onnx.decoder_session import Cache, DecoderSession, Logits
+from fairgate.onnx.decoder_session import Cache, DecoderSession, Logits
+from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.session import Device
 
 _FINE, _COARSE = 1e-3, 1e-2
 """Allowed differences of logits, as a share of the largest: in float32, and in fewer bits."""
@@ -37,34 +36,46 @@ _FACTORS = np.array([-1, 1, 0.5, -2], dtype=np.float32)[:, None, None, None]
 """By row: what the keys and values that were read are multiplied with, exactly."""
 _LONG, _SHORT = tuple(_TOKENS), (0, 1, 2)
 T = TypeVar("T")
-LoneReading = Callable[[], "tuple[Logits, Cache]"]
-"""Reads a row by itself, at once."""
 
 
-class Abilities(NamedTuple):
-    """Results of the trials of a session."""
+def open_decoder(folder: ModelFolder, *, device: Device, threads: int = 0) -> DecoderSession:
+    """Return a session of the best of a graph's changed copies that shows to be right.
 
-    pads: bool
-    """Whether rows of different lengths may share a batch."""
-    splits: bool
-    """Whether a prompt may be read in parts, with bits that depend on the parts alone."""
-    cuts_freely: bool
-    """Whether a token's bits are the same in whatever pieces its prompt is read."""
-    joins: bool
-    """Whether rows of unlike lengths are stepped together, each with its own bits."""
-    reads_alone: bool
-    """Whether a row without companions has the bits that it has beside others."""
+    On the CPU attention is replaced where the graph has the plain one, so that rows of unlike
+    lengths take a step together, and what prompts begin with in common is read once. Raises
+    ModelError, and OutOfMemoryError: else bits would depend on the memory that is free.
+    """
+    graph = str(folder.graph)
+    session = DecoderSession(
+        folder, device=device, threads=threads, replaces_attention=device == "cpu"
+    )
+    if session.joins:
+        if _attempt(lambda: pads(session, graph) and steps_jointly(session)):
+            session.pads = True
+            session.shares = bool(_attempt(lambda: reads_in_any_pieces(session)))
+            return session
+        session = DecoderSession(folder, device=device, threads=threads)
+    session.pads = pads(session, graph)
+    return session
 
 
-def try_out(session: DecoderSession, graph: str) -> Abilities:
-    """Determine a session's abilities; its inputs and its reach are known.
+def _attempt(run: Callable[[], T]) -> T | None:
+    """Call `run`; None where the graph cannot be run so. Raises OutOfMemoryError."""
+    try:
+        return run()
+    except OutOfMemoryError:
+        raise
+    except ModelError:
+        return None
+
+
+def pads(session: DecoderSession, graph: str) -> bool:
+    """Return whether rows of different lengths may share a batch.
 
     `graph` is its name for messages. Raises ModelError where a row's logits change with the rest of
-    a batch of equal width, or nothing can be run at all, and OutOfMemoryError.
+    a batch of equal width, or nothing can be run at all.
     """
-    tolerance = _FINE if session.is_fine else _COARSE
-    # Other kernels sum otherwise; a row beside others of its own width has the same ones.
-    apart = tolerance * _STEPS_APART if session.multiplies_integers else tolerance
+    tolerance = _tolerance(session)
     alone = _logits(session, [_SHORT, _SHORT], len(_SHORT))
     together = _logits(session, [_LONG[-len(_SHORT) :], _SHORT], len(_SHORT))
     # Where it is not finite the first answer says so, with its length.
@@ -76,24 +87,13 @@ def try_out(session: DecoderSession, graph: str) -> Abilities:
             "model, or make one with `fairgate export MODEL`."
         )
     shared = _attempt(lambda: _logits(session, [_LONG, _SHORT], 16))
-    pads = shared is not None and _is_near(alone, shared, apart)
-    able = session.selects and not session.counts and not session.one_by_one
-    splits = able and pads and splitting_is_exact(session, alone, apart)
-    lone = cache(partial(session.prefill, [_ROW], _SLOTS))
-    reads = _attempt(lambda: reads_in_any_pieces(session, lone)) if splits else None
-    cuts_freely, reads_alone = reads or (False, False)
-    joins = steps_jointly(session, tolerance, lone)
-    return Abilities(pads, splits, cuts_freely, joins, reads_alone)
+    # Other widths sum otherwise; a row beside others of its own width has the same kernels.
+    apart = tolerance * _STEPS_APART if session.multiplies_integers else tolerance
+    return shared is not None and _is_near(alone, shared, apart)
 
 
-def _attempt(run: Callable[[], T]) -> T | None:
-    """Call `run`; None where the graph cannot be run so. Raises OutOfMemoryError."""
-    try:
-        return run()
-    except OutOfMemoryError:
-        raise  # else bits would depend on the memory that is free
-    except ModelError:
-        return None
+def _tolerance(session: DecoderSession) -> float:
+    return _FINE if session.is_fine else _COARSE
 
 
 def _is_near(own: npt.NDArray[Any], other: npt.NDArray[Any], allowed: float) -> bool:
@@ -103,33 +103,17 @@ def _is_near(own: npt.NDArray[Any], other: npt.NDArray[Any], allowed: float) -> 
     return bool(np.abs(own - other).max() <= max(1.0, float(np.abs(own).max())) * allowed)
 
 
-def steps_jointly(session: DecoderSession, tolerance: float, lone: LoneReading) -> bool:
-    """Return whether a session can step rows of unlike lengths together, in place.
+def steps_jointly(session: DecoderSession) -> bool:
+    """Return whether a session steps rows of unlike lengths together, in place, as it reads.
 
-    `tolerance`: how far logits may be from the graph's own, as a share of the largest; `lone` reads
-    `_ROW` in `_SLOTS`. Windows and switches of rotary factors count slots, and experts the tokens
-    of all rows.
-
-    Layers whose attention is replaced are recognised by their nodes, so the result is compared with
-    the graph's own; and kernels may sum in an order that depends on how many rows or slots there
-    are.
+    Layers whose attention is replaced are recognised by their nodes, so a step is compared with one
+    that reads; and kernels may sum in an order that depends on how many rows or slots there are.
     """
-    reach = session.reach
-    counts = reach.slot_window is not None or reach.switch is not None
-    able = session.attends_jointly and session.selects and not session.one_by_one
-    if not able or counts:
-        return False
-
-    def run() -> tuple[Logits, Logits, Logits]:
-        read = lone()[1]
-        few = _stepped(session, read, [_LENGTH] * 2, spare=1)
-        many = _stepped(session, read, [_SLOTS, _LENGTH, 9, _SLOTS], spare=40)
-        return session.step(session.select(read, [0, 0]), [3, 3])[1], few, many
-
-    if (trial := _attempt(run)) is None:
-        return False
-    own, few, many = trial
-    allowed = tolerance if session.is_fine else tolerance * _STEPS_APART
+    read = session.prefill([_ROW, _ROW], _SLOTS)[1]
+    few = _stepped(session, read, [_LENGTH] * 2, spare=1)
+    many = _stepped(session, read, [_SLOTS, _LENGTH, 9, _SLOTS], spare=40)
+    own = session.step(read, [3, 3])[1]
+    allowed = _tolerance(session) * (1 if session.is_fine else _STEPS_APART)
     return _is_near(own, few, allowed) and np.array_equal(few, many)
 
 
@@ -141,7 +125,7 @@ def _stepped(session: DecoderSession, read: Cache, lengths: Sequence[int], *, sp
     """
     arrays = []
     for value in read.values:
-        own = value.numpy()
+        own = value.numpy()[:1]
         rows = own[:, :, ::-1] * _FACTORS[: len(lengths)]
         rows[1] = own[0]
         free = max(0, max(lengths) + 1 - _SLOTS) + spare
@@ -150,30 +134,15 @@ def _stepped(session: DecoderSession, read: Cache, lengths: Sequence[int], *, sp
     return logits
 
 
-def splitting_is_exact(
-    session: DecoderSession, alone: npt.NDArray[np.float64], tolerance: float
-) -> bool:
-    """Compare a short row that is read in two parts with the same row read at once, `alone`.
-
-    What is read after something else must not depend on the batch by a single bit.
-    """
-    few = _attempt(lambda: _logits(session, [_SHORT, _SHORT], len(_LONG), head=2))
-    rows = [_LONG, _SHORT, _LONG[::-1], _SHORT]
-    many = None if few is None else _attempt(lambda: _logits(session, rows, len(_LONG), head=2))
-    if few is None or many is None:
-        return False
-    return _is_near(alone, few, tolerance) and np.array_equal(few, many)
-
-
-def reads_in_any_pieces(session: DecoderSession, lone: LoneReading) -> tuple[bool, bool]:
-    """Determine whether a row has the same logits, keys and values in other pieces, and alone.
+def reads_in_any_pieces(session: DecoderSession) -> bool:
+    """Return whether a row has the same logits, keys and values in whatever pieces it is read.
 
     The row is read at once, in pieces beside others and with more padding, and in pieces without
-    any, the last one the shortest that there is: by itself (`lone` reads it at once), or else
-    beside itself. So neither padding nor what else is in a batch shows in a row that is read.
+    any, the last one the shortest that there is. A lone row stands beside its copy, as prompts do
+    that are read. So neither padding nor what else is in a batch shows in a row that is read.
     """
 
-    def read(rows: list[list[int]], slots: int, *cuts: int) -> tuple[Logits, Cache]:
+    def read(rows: list[list[int]], slots: int, *cuts: int) -> list[npt.NDArray[Any]]:
         before = None
         for start, end in pairwise([0, *cuts, _LENGTH]):
             width = (slots if end == _LENGTH else end) - start
@@ -183,33 +152,22 @@ def reads_in_any_pieces(session: DecoderSession, lone: LoneReading) -> tuple[boo
             logits, cache = session.prefill(pieces, width, wanted, before)
             values = [np.ascontiguousarray(value.numpy()[:, :, :end]) for value in cache.values]
             before = session.full_cache(values)
-        return logits, cache
-
-    def bits(logits: Logits, cache: Cache) -> list[npt.NDArray[Any]]:
         return [logits[-1, 0], *(value.numpy()[-1, :, :_LENGTH] for value in cache.values)]
 
-    together = bits(*read([_ROW[::-1], _ROW], _SLOTS + 16, 8, 40))
-
-    def agree(whole: tuple[Logits, Cache], rows: list[list[int]]) -> bool:
-        own, tight = bits(*whole), bits(*read(rows, _LENGTH, 4, _LENGTH - 2))
-        return bool(np.isfinite(own[0]).all()) and all(
-            np.array_equal(one, two) and np.array_equal(one, three)
-            for one, two, three in zip(own, together, tight, strict=True)
-        )
-
-    alone = agree(lone(), [_ROW])
-    return alone or agree(read([_ROW, _ROW], _SLOTS), [_ROW, _ROW]), alone
+    whole = read([_ROW, _ROW], _SLOTS)
+    ways = (
+        read([*[_ROW[::-1]] * 3, _ROW], _SLOTS + 16, 8, 40),
+        read([_ROW, _ROW], _LENGTH, 4, _LENGTH - 2),
+    )
+    return bool(np.isfinite(whole[0]).all()) and all(
+        np.array_equal(part, own) for parts in ways for part, own in zip(parts, whole, strict=True)
+    )
 
 
 def _logits(
-    session: DecoderSession, rows: Sequence[Sequence[int]], width: int, head: int = 0
+    session: DecoderSession, rows: Sequence[Sequence[int]], width: int
 ) -> npt.NDArray[np.float64]:
-    """Return the last row's logits after the prompt and after one more token.
-
-    With `head`, so many tokens of each row are read first.
-    """
-    unread = np.zeros((len(rows), 0), dtype=np.int64)
-    before = session.prefill([row[:head] for row in rows], head, unread)[1] if head else None
-    first, cache = session.prefill([row[head:] for row in rows], width - head, before=before)
+    """Return the last row's logits after the prompt and after one more token."""
+    first, cache = session.prefill(rows, width)
     second = session.step(cache, [3] * len(rows))
     return np.stack([first[-1, 0], second[-1]]).astype(np.float64)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
@@ -146,7 +145,7 @@ def embedder_problem(chosen: EmbedderPolicy, runtime: Runtime) -> str:
 
 
 def decoder_problem(chosen: NamedModel, runtime: Runtime) -> str:
-    """Return the problem of a generator's folder, or the package it needs; empty: neither."""
+    """Return the problem of a generator's folder; empty where nothing is, or only the hub knows."""
     from fairgate.onnx.model_folder import ModelFolder
 
     try:
@@ -154,17 +153,13 @@ def decoder_problem(chosen: NamedModel, runtime: Runtime) -> str:
             return ""
         folder = ModelFolder.find(path)
         folder.file(TOKENIZER, "splits prompts into tokens")
-        from fairgate.onnx.attention_settings import unknown_here
+        folder.file("config.json", "states how far back the model attends")
         from fairgate.onnx.prompts import PromptTokenizer
 
         PromptTokenizer(folder)
-        kind = unknown_here(folder) if find_spec("transformers") is None else ""
     except _PROBLEMS as error:
         return str(error)
-    return kind and (
-        f"{quoted(chosen.model)} needs the package 'transformers', which is not installed: its "
-        f"model_type is {quoted(kind)}; pip install 'fairgate[transformers]'"
-    )
+    return ""
 
 
 def lacks_template(chosen: NamedModel, runtime: Runtime) -> bool:

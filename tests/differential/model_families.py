@@ -118,7 +118,7 @@ FAMILIES: tuple[Family, ...] = (
     _llama("GLM-4", "Glm", _HEAD),
     _llama("Arcee", "Arcee"),
     _llama("Nemotron", "Nemotron", _WIDE, built=True),
-    _llama("OLMo", "Olmo", built=True),
+    _llama("OLMo", "Olmo"),
     _llama("OLMo 2", "Olmo2"),
     _llama("StableLM", "StableLm"),
     _llama(

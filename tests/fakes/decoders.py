@@ -10,8 +10,8 @@ import fairgate
 from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_graph import drop_softmax_guards
-from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
+from fairgate.onnx.trials import open_decoder
 
 MODELS = Path(fairgate.__file__).parent / "data" / "models"
 DEMO, MINILM = MODELS / "demo-slm", MODELS / "minilm"
@@ -37,7 +37,7 @@ def demo_folder(folder, **changed):
 
 
 def session_of(folder=DEMO):
-    return DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
+    return open_decoder(ModelFolder.find(folder), device="cpu", threads=1)
 
 
 def add_tokenizer(folder):

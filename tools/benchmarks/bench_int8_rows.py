@@ -27,9 +27,9 @@ from fairgate.features.onnx_export import parity
 from fairgate.features.onnx_export.int8_rows import Layers
 from fairgate.onnx.attention import GraphIndex
 from fairgate.onnx.decoder import OnnxDecoder
-from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
+from fairgate.onnx.trials import open_decoder
 from fairgate.relations.oracles.label import first_label
 
 LONG = 150
@@ -75,8 +75,8 @@ class Asked:
         self._folder = folder
         model = ModelFolder.find(folder)
         every = parity.gate_prompts(PromptTokenizer(model))
-        session = DecoderSession(model, device="cpu", threads=1)
-        self.cuts_freely = session.cuts_freely
+        session = open_decoder(model, device="cpu", threads=1)
+        self.shares = session.shares
         self.readings = parity._readings(
             parity._exported(session), [every[place] for place in spread]
         )
@@ -123,7 +123,7 @@ def row(name: str, own: Asked, rounded: Asked) -> str:
         f"{shifts['gate_perplexity_of_original']} → {shifts['gate_perplexity']}",
         f"{texts} of {len(own.long)}",
         ", ".join(rounded.unlike()) or "equal",
-        "any" if rounded.cuts_freely else "none",
+        "any" if rounded.shares else "none",
     )
     return f"| {' | '.join(map(str, cells))} |"
 

@@ -22,9 +22,9 @@ from bench_prefixes import ROOT, chosen, prompts_of
 from engine_models import DEMO, write_precision
 
 from fairgate.features.onnx_export.precision import Precision
-from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
+from fairgate.onnx.trials import open_decoder
 
 
 def logits_of(
@@ -34,7 +34,7 @@ def logits_of(
 
     `then` are these tokens; each prompt's likeliest without it.
     """
-    session = DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
+    session = open_decoder(ModelFolder.find(folder), device="cpu", threads=1)
     first, second = [], []
     for place, prompt in enumerate(prompts):
         found, cache = session.prefill([prompt, prompt], len(prompt))  # a lone row is no batch

@@ -3,7 +3,7 @@
     python tools/benchmarks/bench_prefixes.py [--model FOLDER] [--policy FILE] [--prompts 440]
 
 Paired ratios of processor seconds, one thread each, medians of `--rounds`: this engine as it is,
-which cuts prompts where they part, blocks of 32 tokens, each prompt at once, and each at once as the
+which cuts prompts where they part, each prompt at once, and each at once as the
 graph was exported, but for the cut before its last projection. Each generates at most two tokens, what a label of the embedded model takes. Answers must be equal; so are margins where the
 graph's sums do not depend on the split. `bench_engines.py` compares with other engines.
 
@@ -85,7 +85,7 @@ def chosen(
     return [one for start in starts for one in order[start : start + size]]
 
 
-NOW, BLOCKS = "now", "in blocks of 32 tokens"
+NOW = "now"
 AT_ONCE, BEFORE = "each at once", "each at once, before"
 
 
@@ -97,8 +97,7 @@ def engine_of(folder: Path, way: str) -> OnnxDecoder:
             for name in ("drop_softmax_guards", "join_attention"):
                 changed.enter_context(patch.object(decoder_graph, name, lambda _: 0))
         session = engine._session
-    session.cuts_freely &= way == NOW
-    session._splits &= way in (NOW, BLOCKS)
+    session.shares &= way == NOW
     list(engine.generate([GenerationRequest(prompt="Never again.")]))
     return engine
 
@@ -142,7 +141,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     requests = chosen(prompts_of(options.policy), options.prompts, options.runs)
-    engines = {way: engine_of(options.model, way) for way in (NOW, BLOCKS, AT_ONCE, BEFORE)}
+    engines = {way: engine_of(options.model, way) for way in (NOW, AT_ONCE, BEFORE)}
     computed = {way: tokens_computed(engine, requests) for way, engine in engines.items()}
     spent: dict[str, list[float]] = {way: [] for way in engines}
     answers: dict[str, dict[int, Execution]] = {}

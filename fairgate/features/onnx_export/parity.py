@@ -25,12 +25,13 @@ from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Decoding, Document, GenerationRequest
 from fairgate.features.onnx_export.calibration import packaged_prompts
 from fairgate.features.onnx_export.precision import Precision
-from fairgate.onnx.attention_settings import read_attention_settings
+from fairgate.onnx.attention_settings import attention_windows
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.encoder_settings import EmbedderChoice
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import PromptTokenizer
+from fairgate.onnx.trials import open_decoder
 from fairgate.relations.oracles.label import first_label
 from fairgate.systems.generator import DEFAULT_TEMPLATE, render_prompt
 
@@ -295,7 +296,7 @@ def compare_decoder(
     expected, of_gate = _readings(original, prompts), _readings(original, of_gates)
     del original
     gc.collect()
-    session = DecoderSession(folder, device="cpu")
+    session = open_decoder(folder, device="cpu")
     readings = _readings(_exported(session), prompts)
     gate = {}
     if of_gates:
@@ -492,7 +493,7 @@ def _beyond_the_window(
     folder: ModelFolder, prompts: Sequence[ParityPrompt], context: int | None
 ) -> list[int]:
     """Return a prompt that ends beyond the model's sliding window; empty where it has none."""
-    window = read_attention_settings(folder).window
+    window = min(attention_windows(folder), default=None)
     if window is None or window > _LONGEST_WINDOW:
         return []
     size = window + _BEYOND

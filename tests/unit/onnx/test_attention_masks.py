@@ -10,7 +10,6 @@ from fakes.decoders import DEMO, TokenDecoder, demo_graph, session_of
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.onnx.attention import GraphIndex, join_attention
-from fairgate.onnx.decoder_graph import stored_bands
 
 WINDOW = 100
 """More than a trial reads, so that only the nodes show it."""
@@ -217,18 +216,3 @@ def scattered_mask(trilu=1, filled=-3.4e38):
 )
 def test_masks_that_are_scattered_are_plain_without_another_number(options, plain):
     assert GraphIndex(scattered_mask(**options)).hides_plainly("mask") is plain
-
-
-@pytest.mark.parametrize("is_external", [False, True])
-def test_the_window_of_a_stored_band_is_read_from_its_last_row(tmp_path, is_external):
-    model = a_stored_band(demo_graph())
-    [band] = [tensor for tensor in model.graph.initializer if tensor.name == "band"]
-    if is_external:
-        (tmp_path / "w.bin").write_bytes(b"before" + band.raw_data)
-        band.ClearField("raw_data")
-        band.data_location = TensorProto.EXTERNAL
-        for key, value in (("location", "w.bin"), ("offset", "6")):
-            band.external_data.add(key=key, value=value)
-    assert stored_bands(model, tmp_path) == {WINDOW}
-    assert stored_bands(model, tmp_path / "nowhere") == (set() if is_external else {WINDOW})
-    assert stored_bands(demo_graph(), tmp_path) == set()

@@ -17,6 +17,7 @@ from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.encoder import EncoderSession, OnnxEncoder
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.session import mapped_errors
+from fairgate.onnx.trials import open_decoder
 
 RNG = np.random.default_rng(3)
 PROMPTS = [RNG.integers(3, 1000, size).tolist() for size in (3, 5, 9, 30, 33, 34, 35, 40, 70, 99)]
@@ -131,14 +132,14 @@ def test_memory_that_runs_out_in_a_trial_ends_it_and_decides_nothing(monkeypatch
     monkeypatch.setattr(DecoderSession, "step_in_place", counted(DecoderSession.step_in_place))
     for name in ("read_decoder_graph", "open_session"):  # once, not for each trial
         monkeypatch.setattr(decoder_session, name, done_once(getattr(decoder_session, name)))
-    DecoderSession(folder, device="cpu", threads=1)
+    open_decoder(folder, device="cpu", threads=1)
     number = len(calls)
     assert number > 10
     for place in range(1, number + 1):
         calls.clear()
         fatal[:] = [place]
         with pytest.raises(OutOfMemoryError):
-            DecoderSession(folder, device="cpu", threads=1)
+            open_decoder(folder, device="cpu", threads=1)
 
 
 @contextlib.contextmanager

@@ -12,8 +12,8 @@ from fairgate.domain.executions import Decoding, GenerationRequest
 from fairgate.onnx import prompt_blocks
 from fairgate.onnx.decoder import OnnxDecoder
 from fairgate.onnx.decoder_session import DecoderSession
-from fairgate.onnx.prompt_blocks import BLOCK
 
+BLOCK = 32
 RNG = np.random.default_rng(11)
 
 
@@ -145,8 +145,8 @@ def test_prompts_that_begin_alike_cost_their_difference(monkeypatch):
     assert engine._session.shares
     ran.clear()
     engine.answers(prompts)
-    # The first prompt, with the stem, runs by itself.
-    assert sum(ran) == len(prompts[0]) + 15 * 8
+    # The first prompt, with the stem, runs beside its copy.
+    assert sum(ran) == 2 * len(prompts[0]) + 15 * 8
 
 
 @pytest.mark.whole
@@ -167,8 +167,9 @@ def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch)
         assert engine._session.shares
         monkeypatch.setattr(prompt_blocks, "KEPT_BYTES", kept_bytes)
         assert engine.score_options(requests[::-1]) == alone[::-1]
-    monkeypatch.setattr(DecoderSession, "shares", False)
-    whole = OnnxDecoder(DEMO, decoding=Decoding()).score_options(requests)
+    engine = OnnxDecoder(DEMO, decoding=Decoding())
+    engine._session.shares = False
+    whole = engine.score_options(requests)
     assert np.allclose(whole, alone, rtol=1e-5, atol=1e-4)
 
 
@@ -204,7 +205,6 @@ def test_a_graph_whose_arithmetic_depends_on_the_split_or_the_batch_shares_nothi
     assert engine._session.pads
     assert not engine._session.shares
     monkeypatch.undo()
-    monkeypatch.setattr(DecoderSession, "shares", False)
     assert engine.answers(PROMPTS) == TokenDecoder(DEMO, 3).answers(PROMPTS)
 
 

@@ -6,7 +6,7 @@ from fakes.decoders import DEMO, demo_folder
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
-from fairgate.onnx.attention_settings import read_attention_settings
+from fairgate.onnx.attention_settings import attention_windows, rotary_switch
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import NO_CHAT, PromptTokenizer
 
@@ -179,7 +179,6 @@ SETTINGS = (
     ("generation_config", "eos_token_id"),
     ("genai_config", "model", "context_length"),
     ("genai_config", "model", "eos_token_id"),
-    ("genai_config", "model", "decoder", "sliding_window", "window_size"),
     ("tokenizer_config", "model_max_length"),
 )
 NO_NUMBERS = ("many", "512", 2.5, float("inf"), {"a": 1}, ["x"])
@@ -198,8 +197,16 @@ def test_a_setting_that_is_read_and_is_no_number_is_named(tmp_path, place, value
         for one in reversed(keys):
             content = {one: content}
     prompts = tokenizer(tmp_path, **(files | {file: files.get(file, {}) | content}))
+    folder = prompts._folder
+    config = folder.mapping("config.json")
+    reads = (
+        lambda: prompts.context_tokens,
+        lambda: prompts.end_tokens,
+        lambda: attention_windows(folder),
+        lambda: rotary_switch(config, folder.path),
+    )
     with pytest.raises(ModelError, match=rf"as '[\w.]*{key}', expected a whole number"):
-        _ = (prompts.context_tokens, prompts.end_tokens, read_attention_settings(prompts._folder))
+        [read() for read in reads]
 
 
 @pytest.mark.parametrize("value", [512, 512.0, None])

@@ -5,9 +5,10 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import CONFIG_MAPPING
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.attention_settings import Reach, read_attention_settings, read_reach
+from fairgate.onnx.attention_settings import _DEFAULT_WINDOWS, Reach, attention_windows, read_reach
 from fairgate.onnx.batches import padded_width
 from fairgate.onnx.decoder_graph import GraphFacts
 from fairgate.onnx.model_folder import ModelFolder
@@ -50,12 +51,9 @@ def test_prompts_that_go_too_far_are_refused_with_counts():
         switching.check([90, 91, 100, 101], 10, "m")
 
 
-def folder_with(tmp_path, config, builder=None):
+def folder_with(tmp_path, config):
     (tmp_path / "model.onnx").write_bytes(b"")
-    if config is not None:
-        (tmp_path / "config.json").write_text(json.dumps(config))
-    if builder is not None:
-        (tmp_path / "genai_config.json").write_text(json.dumps({"model": builder}))
+    (tmp_path / "config.json").write_text(json.dumps(config))
     return ModelFolder.find(tmp_path)
 
 
@@ -99,8 +97,8 @@ LONGROPE = {
 )
 def test_windows_are_read_from_every_kind_of_configuration(tmp_path, config, window):
     folder = folder_with(tmp_path, config)
-    assert read_attention_settings(folder).window == window
-    windows = read_attention_settings(folder).windows
+    windows = attention_windows(folder)
+    assert min(windows, default=None) == window
     switch = 4096 if config is LONGROPE else None  # its graph has the short factors alone
     without = read_reach(folder, PLAIN)
     assert without.slot_window == window
@@ -121,13 +119,13 @@ def test_every_window_must_be_in_the_graph(tmp_path):
         for distances in [(), (64,), (128,), (64, 128), (300,)]
     }
     assert limits == {(): 64, (64,): 128, (128,): 64, (64, 128): None, (300,): 64}
-    with pytest.raises(ModelError, match=r"2 of 3 .* the limit is 64: .* no mask in its graph"):
+    with pytest.raises(
+        ModelError, match=r"2 of 3 .* the limit is 64: the model attends .* its graph to more"
+    ):
         read_reach(folder, PLAIN).check([20, 90, 300], 10, "m")
-    wrong = read_reach(
-        folder_with(tmp_path, {"model_type": "llama", "window_size": 64}), counting(32, 32)
-    )
-    assert wrong.limit == 32
-    assert "the last 64 tokens, its graph's to the last 32" in wrong.why
+    counting = GraphFacts(operators=COUNTS_ROWS.operators, windows=frozenset({32}))
+    folder = folder_with(tmp_path, {"model_type": "llama", "window_size": 64})
+    assert read_reach(folder, counting).limit == 64
 
 
 @pytest.mark.parametrize(
@@ -152,52 +150,34 @@ def test_longrope_graphs_with_short_factors_end_where_the_long_ones_begin(tmp_pa
     assert both.switch == 4096
 
 
-def builder_of(kind, layers, windowed=None):
-    decoder = {"num_hidden_layers": layers, "head_size": 16}
-    if windowed is not None:
-        decoder["sliding_window"] = {"window_size": 64, "layers": windowed}
-    return {"type": kind, "decoder": decoder}
-
-
-def counting(*windows):
-    """Return the facts of a graph whose attention operators have these windows, -1 for none."""
-    found = {layer: window for layer, window in enumerate(windows) if window > 0}
-    return GraphFacts(operators=COUNTS_ROWS.operators, windows=found)
-
-
 @pytest.mark.parametrize(
-    ("builder", "facts", "limit"),
+    ("config", "windows", "limit"),
     [
-        # As onnxruntime-genai 0.16 to 0.18 write them.
-        (builder_of("mistral", 2, []), counting(-1, -1), 64),
-        (builder_of("phi3", 2, []), counting(-1, -1), 64),
-        (builder_of("gemma2", 2, [0]), counting(64, -1), None),
-        (builder_of("qwen2", 2, [1]), counting(-1, 64), None),
-        (builder_of("gptoss", 2, [0]), counting(64, -1), None),
-        (builder_of("llama", 2), counting(-1, -1), None),
-        (builder_of("mistral", 2), counting(-1, -1), None),
-        # As 0.15 writes them: no window in the settings, Gemma 2's and Qwen 2's in other layers.
-        (builder_of("mistral", 2), counting(64, 64), None),
-        (builder_of("phi3", 2), counting(64, 64), None),
-        (builder_of("gemma2", 2), counting(-1, 64), 64),
-        (builder_of("gemma2", 2), counting(-1, -1), 4096),
-        (builder_of("qwen2", 2), counting(64, 64), 64),
-        (builder_of("of nobody", 2), counting(64, 64), None),
+        (MISTRAL, (), 4096),
+        (MISTRAL, (4096,), None),
+        ({"model_type": "gemma2", "sliding_window": 64}, (64,), None),
+        ({"model_type": "gemma2"}, (64,), 4096),
+        ({"model_type": "llama"}, (), None),
+        ({"model_type": "of nobody"}, (64,), None),
     ],
 )
-def test_a_builders_window_is_kept_or_the_graph_ends_with_it(tmp_path, builder, facts, limit):
-    reach = read_reach(folder_with(tmp_path, None, builder), facts)
+def test_a_window_is_in_the_graphs_operators_or_the_graph_ends_with_it(
+    tmp_path, config, windows, limit
+):
+    facts = GraphFacts(operators=COUNTS_ROWS.operators, windows=frozenset(windows))
+    reach = read_reach(folder_with(tmp_path, config), facts)
     assert (reach.limit, reach.slot_window, reach.switch) == (limit, None, None)
 
 
 @pytest.mark.parametrize(
-    "broken",
-    [
-        {"type": 3, "decoder": []},
-        {"type": "llama", "decoder": {"num_hidden_layers": "many", "sliding_window": 7}},
-        {"type": "llama", "decoder": {"sliding_window": {"layers": 4, "window_size": None}}},
-        {"decoder": None},
-    ],
+    ("kind", "window"), [*_DEFAULT_WINDOWS.items(), ("llama", None), ("qwen2", None)]
 )
-def test_settings_of_any_form_are_read_or_passed_over(tmp_path, broken):
-    assert read_reach(folder_with(tmp_path, None, broken), counting(-1)).limit in {None, 7}
+def test_a_window_that_settings_leave_out_is_the_one_that_transformers_assumes(
+    tmp_path, kind, window
+):
+    config = CONFIG_MAPPING[kind]()
+    own = getattr(config, "sliding_window", None) or getattr(config, "window_size", None)
+    assert own == window
+    assert attention_windows(folder_with(tmp_path, {"model_type": kind})) == {window} - {None}
+    switched_off = {"model_type": kind, "sliding_window": None}
+    assert not attention_windows(folder_with(tmp_path, switched_off))

@@ -78,7 +78,7 @@ def results(session):
 def test_shared_heads_are_multiplied_without_copies(folder, monkeypatch):
     session = session_of(folder)
     assert session.joins
-    assert session.cuts_freely
+    assert session.shares
     [best, *_] = read_decoder_graph(folder / "model.onnx", attends_to_all=True, joins=True).contents
     graph = onnx.load_model_from_string(best).graph
     branches = [a.g for node in graph.node if node.op_type == "If" for a in node.attribute]

@@ -34,7 +34,7 @@ class ScriptedSession:
 
     pads = True
     one_by_one = False
-    shares = cuts_freely = joins = reads_alone = False
+    shares = joins = False
     token_bytes = 1
     fills_batches = False
     vocabulary = None

@@ -14,7 +14,7 @@ from tokenizers import AddedToken
 
 from fairgate.domain.errors import ModelError
 from fairgate.domain.executions import Chat
-from fairgate.onnx.attention_settings import read_attention_settings
+from fairgate.onnx.attention_settings import attention_windows
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.prompts import (
     ChatTemplate,
@@ -179,7 +179,7 @@ def test_no_tokenizer_needs_transformers(tmp_path, monkeypatch):
         PromptTokenizer(ModelFolder.find(folder))
     for demo in sorted(DECODERS):
         assert PromptTokenizer(ModelFolder.find(demo)).encode(["a"])
-        assert read_attention_settings(ModelFolder.find(demo)).window is None
+        assert not attention_windows(ModelFolder.find(demo))
 
 
 TEMPLATES = {

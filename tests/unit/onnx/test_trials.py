@@ -1,19 +1,14 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.trials import try_out
+from fairgate.onnx.trials import pads
 
 LARGEST = 40.0
 
 
 class Session:
     """A decoder whose logits move with the width of a row and with its companions."""
-
-    selects, counts, one_by_one, attends_jointly = False, False, False, False
-    reach = SimpleNamespace(slot_window=None, switch=None)
 
     def __init__(self, *, by_width=0.0, by_batch=0.0, is_fine=False, multiplies_integers=False):
         self._by_width, self._by_batch = by_width, by_batch
@@ -33,16 +28,16 @@ def test_steps_of_rounding_are_no_seen_padding_and_seen_padding_is_no_rounding()
         "fp16": {},
         "int8-rows": {"multiplies_integers": True},
     }
-    pads = {
-        (name, moved): try_out(Session(by_width=moved, **kind), "m.onnx").pads
+    padded = {
+        (name, moved): pads(Session(by_width=moved, **kind), "m.onnx")
         for name, kind in kinds.items()
         for moved in (0, 5e-4, 5e-3, 0.018, 0.36)
     }
     allowed = {"float32": 5e-4, "fp16": 5e-3, "int8-rows": 0.018}
-    assert pads == {(name, moved): moved <= allowed[name] for name, moved in pads}
+    assert padded == {(name, moved): moved <= allowed[name] for name, moved in padded}
 
 
 def test_companions_of_the_same_width_move_nothing_whatever_is_multiplied():
     for is_integer in (True, False):
         with pytest.raises(ModelError, match="depend on what else is in the batch"):
-            try_out(Session(by_batch=0.006, multiplies_integers=is_integer), "m.onnx")
+            pads(Session(by_batch=0.006, multiplies_integers=is_integer), "m.onnx")

@@ -11,9 +11,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError
 from fairgate.features.onnx_export.precision import change_precision
-from fairgate.onnx.decoder_session import DecoderSession
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.onnx.session import has_half_angles
+from fairgate.onnx.trials import open_decoder
 
 LENGTHS = (3, 200, 700)
 RNG = np.random.default_rng(3)
@@ -41,7 +41,7 @@ def plainly_halved(tmp_path_factory):
 
 
 def last_logits(folder):
-    session = DecoderSession(ModelFolder.find(folder), device="cpu", threads=1)
+    session = open_decoder(ModelFolder.find(folder), device="cpu", threads=1)
     found = [session.prefill([row, row], len(row)) for row in ROWS]
     return np.stack([logits[0, 0].astype(np.float64) for logits, _ in found])
 
