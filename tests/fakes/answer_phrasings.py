@@ -98,9 +98,16 @@ FRESH = _phrasings("answer_phrasings_fresh.jsonl")
 """Two sets by one hand. Of 351, worded before it had seen any rule, 8 were read wrongly by the rules
 of then; of the 154 others, worded once the rules were changed for those, 2 at first reading."""
 BLIND = _phrasings("answer_phrasings_blind.jsonl")
-"""Two sets by another hand, in six languages. Of 354, worded before it had read the rules, 15 were
-read wrongly by the rules of then and 32 of the 249 that say something not at all; of the 148 others,
-worded once the rules were changed for those, 5 and 9 of 100 at first reading."""
+"""Four sets. Of 354, worded before their author had read the rules of then, 15 were read wrongly by
+these; of 148 others, worded once the rules were changed for those, 5 at first reading. The other two
+sets are by the author of the rules that read tags, each worded once the rules were finished: of 162,
+five were read wrongly at first (by the rules before, eight), and of 113, worded once the rules were
+changed for those, eight (eleven)."""
+PLAIN = (
+    "The author went to the shop in the morning, took the bus home in the evening and wrote about "
+    "the day of the family. "
+)
+"""A sentence behind a statement with which nothing else is read."""
 ALL = {
     "phrasings": PHRASINGS, "deciding": DECIDING, "unseen": UNSEEN, "fresh": FRESH, "blind": BLIND,
 }  # fmt: skip

@@ -129,7 +129,7 @@ def test_as_many_as_are_read_are_read(support, thinking):
 
 
 LABELS = Stop(phrases=("positive", "negative", "neutral"))
-WORDS = "word " * (MOST_READ // 5)
+WORDS = "Word word word word. " * (MOST_READ // 21 + 1)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ WORDS = "word " * (MOST_READ // 5)
         (f"{WORDS} positive", None),
         (f"Positive.\n{WORDS}", 0),
         (f"The answer is positive. {WORDS}", 0),
-        (f"I read it twice, and it is positive. {WORDS[:-90]}. So the answer is negative.", 1),
+        (f"I read it twice, and it is positive. {WORDS[:-210]}So the answer is negative.", 1),
     ],
 )
 def test_a_label_counts_only_where_nothing_behind_could_change_it(answer, said):

@@ -1,6 +1,7 @@
 """An answer that is cut as soon as it is complete reads like the whole one, wherever tokens end."""
 
 import pytest
+from fakes.answer_phrasings import PLAIN
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ PIECES = (
     "\u2013", "—", "\u00ad", "\u200b", "\u0301", "\u0307", "\u0338", "\u3099", "=", "<", "≠",
     "가", "ᆨ", "か", "\ufffd", "😀", "0", "5", "_positive_", "<think>", "</think>", "<th", "ink>",
     "[THINK]", "[/THINK]", "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "</",
-    '"', "\u201c", "\u201d", "\u00ab", "\u00bb", "\u201e", "'", "`", ">", "\n> ", "the", "text", "A.", "C) Unknown",
+    PLAIN, f"\n{PLAIN}", f"{PLAIN}Review: ", '"', "\u201c", "\u201d", "\u00ab", "\u00bb", "\u201e", "'", "`", ">", "\n> ", "the", "text", "A.", "C) Unknown",
 )  # fmt: skip
 answers = st.lists(
     st.tuples(st.sampled_from(PIECES) | st.text(max_size=3), st.sampled_from(("", " ", ". "))),

@@ -156,12 +156,12 @@ class RankingOracle(Oracle):
         return ranking == other or (rho is not None and rho >= LEAST_CORRELATION)
 
 
-YES_NO_RULE = "yes-no/6"
+YES_NO_RULE = "yes-no/7"
 """Identifies how such answers are cut and read; `rescore` refuses another one."""
 YES, NO = "yes", "no"
 
 _STOP = Stop(phrases=(YES, NO))
-EXPECTED_YES_RULE = f"expected-yes/6, {YES_NO_RULE}"
+EXPECTED_YES_RULE = f"expected-yes/7, {YES_NO_RULE}"
 """Identifies how such answers are read; `rescore` refuses another one."""
 
 

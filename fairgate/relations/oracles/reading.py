@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from itertools import chain, groupby, islice
 
 from fairgate.relations.oracles.text import Pairs, fold, folded, spoken_spans
-from fairgate.relations.oracles.words import CJK, DENIED, WORD, tokens
+from fairgate.relations.oracles.words import CJK, WORD, tokens
 
 _IN_A_ROW = 5
 """So many words of the case's text in a row are repeated and not said."""
@@ -96,6 +96,7 @@ def _borders(form: str, *, inside: bool) -> tuple[str, str]:
     letter = f"[^\\W_{CJK}]" if inside else r"[^\W_]"
     before = rf"(?<!{letter})(?<!{letter}[-_])"
     after = rf"(?!{letter})(?![-_]{letter})(?![\u0300-\u036f\u1160-\u11ff\u3099\u309a])"
+    after += r"(?!'s(?![^\W_]))" if inside else ""
     if inside and re.match(f"[{CJK}]", form[0]):
         before = ""
     if inside and re.match(f"[{CJK}]", form[-1]):
@@ -121,7 +122,7 @@ def own_part(plain: str, forms: tuple[str, ...] = (), shown: str = "") -> str:
     for match in _QUOTED.finditer(_blank(said, spans)):
         rest = pattern.sub(" ", match[0])
         words = [one for one in tokens(rest) if rest[one.start].isalpha()]
-        if any(one.end - one.start > 1 and not one.flags & DENIED for one in words):
+        if sum(one.end - one.start for one in words if one.before != "n") > 1:
             spans.append(match.span())
     left = _blank(said, spans)
     return left if any(map(str.isalnum, left)) else said

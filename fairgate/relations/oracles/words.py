@@ -1,7 +1,8 @@
 """The words by which answers say, deny and conclude: `data/reading`, a file for each language.
 
 A kind holds words, and phrases that begin with a word and go on as a regular expression. What one
-language takes for a word of denial is one in all: in doubt nothing is read.
+language takes for a word of denial is one in all: in doubt nothing is read. A sentence is read as
+its words' tags, one character for each word or sign.
 """
 
 from __future__ import annotations
@@ -9,21 +10,27 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Collection
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
 
-KINDS = (
-    "copula", "lead", "answer", "conclusion", "contrast", "joiner", "aside", "denied", "loose",
-    "open", "though", "unknown",
-)  # fmt: skip
-COPULA, LEAD, ANSWER, CONCLUSION, CONTRAST, JOINER, ASIDE, DENIED, LOOSE, OPEN, THOUGH, UNKNOWN = (
-    1 << number for number in range(len(KINDS))
-)
-COMMA, COLON, BREAK, _MORE = (1 << number for number in range(len(KINDS), len(KINDS) + 4))
-LEADS = COPULA | LEAD | ANSWER | CONCLUSION | CONTRAST
-"""What may stand before a label that is said."""
+from fairgate.relations.oracles.text import fold
+
+BEFORE = {
+    "contrast": "b", "unknown": "u", "denied": "n", "loose": "x", "open": "o", "though": "t",
+    "copula": "c", "answer": "A", "conclusion": "C", "joiner": "j", "lead": "l",
+}  # fmt: skip
+"""Tags of words before a label; of a word's kinds the first one counts. Others have "w"."""
+BEHIND = {
+    "contrast": "b", "unknown": "n", "denied": "n", "loose": "n", "joiner": "j", "open": "o",
+    "aside": "a", "copula": "c", "lead": "l", "answer": "l", "conclusion": "l",
+}  # fmt: skip
+"""Tags of words behind a label."""
+_BOTH_BEFORE = {("j", "lead"): "J"}
+_BOTH_BEHIND = {("n", "copula"): "N", ("a", "lead"): "A", ("a", "copula"): "A"}
+"""Tags of words that are of another kind, too; "K" denies in a script without spaces."""
+KINDS = frozenset({*BEFORE, *BEHIND})
 CJK = "\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
 """Scripts whose words need no spaces around them, for a class of characters."""
 _BAR = re.compile(r"\s\|(?=\s|$)")
@@ -32,19 +39,19 @@ _LATIN = r"[a-z0-9\u00df-\u00f6\u00f8-\u024f]+(?:'[a-z0-9\u00df-\u00f6\u00f8-\u0
 """Most words of most answers: a class that is looked up quickly."""
 _SPACED = rf"[^\W_{CJK}]+(?:'[^\W_]+)*"
 _SINGLE = (
-    rf"[{CJK}]|[,:;\n、]|\((?!\w\))|</?[a-z][^<>\s]{{0,20}}>|(?<!\.)\.(?=\s)|\|>|[-=]>|[=→—―]|--|"
+    rf"[{CJK}]|[,:;\n、]|\((?!\w\))|</?[a-z][^<>\s]{{0,20}}>|(?<!\.)\.(?=\s)|<\||\|>|[-=]>|[=→—―]|--|"
     r"(?<=\s)-(?=\s)|\[ ?\]|[!¬](?=[^\W_])"
 )
 """A character of a script without spaces, or a sign that parts clauses, leads or denies."""
 _SIGNS = {
-    **dict.fromkeys([".", "。", ";", "(", "\n", "、", "|>"], BREAK),
-    **dict.fromkeys([":", "=", "->", "=>", "→", "—", "―", "-", "--"], COLON),
-    **dict.fromkeys(["[]", "[ ]", "!", "¬"], DENIED),
-    ",": _MORE,
+    **dict.fromkeys([".", "。", ";", "\n", "、", "<|", "|>"], ";;"),
+    **dict.fromkeys([":", "=", "->", "=>", "→", "—", "―", "-", "--"], "::"),
+    **dict.fromkeys(["[]", "[ ]", "!", "¬"], "nn"),
+    ",": ",,",
+    "(": "wa",
 }
-_NEVER = r"(?!)"
-_KEY = re.compile(r"\s*[\"'][^\"'\n]{1,40}[\"']\s*:")
-"""What follows the comma before a key in JSON."""
+_UNKNOWN = {"<": "ll", **dict.fromkeys("0123456789", "wd")}
+"""Tags of other words and signs, by their first character."""
 
 
 class Token(NamedTuple):
@@ -52,87 +59,83 @@ class Token(NamedTuple):
 
     start: int
     end: int
-    flags: int
-    """The kinds that it is of; 0: of none."""
+    before: str
+    """Its tag for a label behind it."""
+    behind: str
+    """Its tag for a label before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Lexicon:
-    tokens: re.Pattern[str]
-    kinds: dict[str, int]
-    """Of a word or sign."""
-    phrases: dict[str, tuple[str, tuple[int, ...]]]
-    """Those that begin with a word, as groups, the longest first, and their kinds."""
-    inside: tuple[tuple[re.Pattern[str], int], ...]
-    """Phrases that stand inside other words and are regular expressions, and their kinds."""
-
-    def more(self, match: re.Match[str], end: int) -> tuple[int, int]:
-        """Return the kinds and the end of what begins a phrase, or is no known word."""
-        word, text = match[0], match.string
-        if word == ",":
-            return BREAK if _KEY.match(text, match.end()) else COMMA, match.end()
-        if word[0] == "<":
-            return LEAD, match.end()
-        longer, kinds = self.phrases.get(word, (_NEVER, ()))
-        phrase = _compiled(longer).match(text, match.start(), end)
-        if phrase is not None and phrase.lastindex is not None:
-            return kinds[phrase.lastindex - 1], phrase.end()
-        if word.endswith("n't"):
-            word = "n't"
-        flags = self.kinds.get(word, 0) & ~_MORE
-        if not flags and word[0] > "\u024f":
-            flags = next((kinds for each, kinds in self.inside if each.fullmatch(word)), 0)
-        return flags, match.end()
-
-
+Phrases = dict[str, tuple[str, tuple[str, ...]]]
+"""By its first word: phrases as groups, the longest first, and both tags of each."""
 _compiled = cache(re.compile)
 """Most answers have few of the words that phrases begin with."""
 
 
 @cache
-def _lexicon() -> _Lexicon:
-    """Return the words of all languages."""
-    kinds, inside = defaultdict[str, int](int), defaultdict[str, int](int)
-    phrases = defaultdict[str, defaultdict[str, int]](lambda: defaultdict(int))
+def _lexicon() -> tuple[re.Pattern[str], dict[str, str], Phrases]:
+    """Return what matches a word or sign, both tags of each word, and the phrases."""
+    kinds, phrases = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    inside = set[str]()
     for language in _languages():
-        for number, kind in enumerate(KINDS):
-            for phrase in filter(None, map(str.strip, _BAR.split(language.get(kind, "")))):
+        for kind in KINDS:
+            for phrase in filter(None, map(str.strip, _BAR.split(fold(language.get(kind, ""))))):
                 first = WORD.match(phrase)
+                kinds[phrase].add(kind)
                 if not language.get("spaced", True):
-                    inside[phrase] |= 1 << number
-                elif first is None or first[0] == phrase:
-                    kinds[phrase] |= 1 << number
-                else:
-                    phrases[first[0]][phrase] |= 1 << number
-    longest_first = sorted(inside, key=len, reverse=True)
-    every = "|".join(longest_first)
-    grouped = {word: sorted(each, key=len, reverse=True) for word, each in phrases.items()}
-    return _Lexicon(
-        re.compile(f"{_LATIN}|(?! )(?:{_SPACED}|(?=[^\x00-\u024f])(?:{every})|{_SINGLE})"),
-        {**kinds, **inside, **_SIGNS, **{word: kinds[word] | _MORE for word in phrases}},
+                    inside.add(phrase)
+                elif first is not None and first[0] != phrase:
+                    phrases[first[0]].add(phrase)
+    tags = {phrase: _tags(each, is_inside=phrase in inside) for phrase, each in kinds.items()}
+    listed = {word: _longest_first(each) for word, each in phrases.items()}
+    return (
+        re.compile(
+            f"{_LATIN}|(?! )(?:{_SPACED}|(?=[^\x00-\u024f])(?:{'|'.join(_longest_first(inside))})|"
+            f"{_SINGLE})"
+        ),
+        _SIGNS | tags,
         {
             word: (
                 "|".join(rf"({phrase})(?![^\W_])" for phrase in each),
-                tuple(phrases[word][phrase] for phrase in each),
+                tuple(tags[phrase] for phrase in each),
             )
-            for word, each in grouped.items()
+            for word, each in listed.items()
         },
-        tuple((re.compile(phrase), inside[phrase]) for phrase in longest_first if "(" in phrase),
     )
+
+
+def _longest_first(phrases: Collection[str]) -> list[str]:
+    return sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
+
+
+def _tags(kinds: Collection[str], *, is_inside: bool) -> str:
+    """Return both tags of a word of some kinds."""
+    tags = ""
+    for table, both in ((BEFORE, _BOTH_BEFORE), (BEHIND, _BOTH_BEHIND)):
+        tag = next((table[kind] for kind in table if kind in kinds), "w")
+        tags += next(
+            (each for (one, kind), each in both.items() if one == tag and kind in kinds), tag
+        )
+    return f"{tags[0]}K" if is_inside and tags[1] in "noN" else tags
 
 
 def tokens(text: str, begin: int = 0, end: int = sys.maxsize) -> list[Token]:
     """List the words, phrases and signs between two positions of a folded text, in their order."""
-    lexicon = _lexicon()
-    listed, phrase_end, kinds = list[Token](), begin, lexicon.kinds
-    for match in lexicon.tokens.finditer(text, begin, end):
+    pattern, known, phrases = _lexicon()
+    listed, phrase_end = list[Token](), begin
+    for match in pattern.finditer(text, begin, end):
         start, stop = match.span()
         if start < phrase_end:
             continue
-        flags = kinds.get(match[0], _MORE)
-        if flags & _MORE:
-            flags, stop = lexicon.more(match, end)
-        listed.append(Token(start, stop, flags))
+        word = match[0]
+        tags = known.get(word)
+        if word in phrases:
+            longer, each = phrases[word]
+            phrase = _compiled(longer).match(text, start, end)
+            if phrase is not None and phrase.lastindex is not None:
+                tags, stop = each[phrase.lastindex - 1], phrase.end()
+        if tags is None:
+            tags = known["n't"] if word.endswith("n't") else _UNKNOWN.get(word[0], "ww")
+        listed.append(Token(start, stop, *tags))
         phrase_end = stop
     return listed
 

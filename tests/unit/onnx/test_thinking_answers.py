@@ -22,8 +22,10 @@ OPENS = (
 )
 MENTIONS = PLAIN + "{# earlier turns lose what stands before </think> #}"
 DECODING = Decoding(max_new_tokens=40, thinking_tokens=60)
+BEHIND = "It is on it. " * 6
+"""Sentences behind a label with which generation ends."""
 ANSWERS = [
-    ("It is not bad, maybe negative.</think>\n\npositive. It is", "positive"),
+    (f"It is not bad, maybe negative.</think>\n\npositive. {BEHIND}", "positive"),
     ("negative, negative, negative</think>neutral", "neutral"),
     ("positive", None),
 ]
@@ -131,15 +133,15 @@ def test_a_model_that_knows_no_thinking_gets_no_tokens_for_it(scripted):
 
 
 def test_with_thinking_switched_off_an_answer_ends_with_its_label(scripted):
-    [answer] = scripted(["positive. more and more and more"])
+    [answer] = scripted([f"positive. {BEHIND}{BEHIND}"])
     assert (answer.stopped, first_label(answer.response, LABELS)) == ("label", "positive")
-    assert answer.tokens <= 8
+    assert answer.tokens <= 32
 
 
 @pytest.mark.parametrize("words", [5, 30, 200])
 def test_thinking_has_tokens_of_its_own(scripted, words):
     [answer] = scripted(
-        ["so " * words + "</think>" + " it" * 3 + " positive." + " it" * 30],
+        ["so " * words + "</think>" + " it" * 3 + f" positive. {BEHIND}{BEHIND}"],
         chat=thinks(enable_thinking=True),
         decoding=replace(DECODING, thinking_tokens=120),
     )

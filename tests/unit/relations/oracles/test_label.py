@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from fakes.answer_phrasings import ALL, Figures, figures
+from fakes.answer_phrasings import ALL, PLAIN, Figures, figures
 
 from fairgate.domain.cases import Case, Task
 from fairgate.domain.executions import Execution, Stop
@@ -17,10 +17,10 @@ LABELS = ("positive", "negative", "neutral", "mixed")
     ("name", "read"),
     [
         ("unseen", Figures(answers=358, wrong=1, say=298, unread=4)),
-        ("fresh", Figures(answers=505, wrong=1, say=356, unread=24)),
-        ("deciding", Figures(answers=302, wrong=1, say=266, unread=42)),
-        ("blind", Figures(answers=502, wrong=3, say=349, unread=21)),
-        ("phrasings", Figures(answers=1662, wrong=8, say=1420, unread=232)),
+        ("fresh", Figures(answers=505, wrong=0, say=356, unread=25)),
+        ("deciding", Figures(answers=302, wrong=0, say=266, unread=40)),
+        ("blind", Figures(answers=777, wrong=4, say=534, unread=56)),
+        ("phrasings", Figures(answers=1662, wrong=1, say=1420, unread=246)),
     ],
 )
 def test_answers_are_read_as_a_person_does_or_not_at_all(name, read):
@@ -61,12 +61,45 @@ def test_a_label_that_was_cut_is_read_where_only_one_can_be_meant(answer, expect
         ("There are positive words. The service is negative. Overall, it is mixed.", "mixed"),
         ("The food is praised. Overall, it is positive. Final answer: negative", "negative"),
         ("Two readings. The answer is positive. No, the answer is negative.", None),
+        ("Answer: positive. Wait, it is negative.", None),
     ],
 )  # fmt: skip
 def test_what_is_said_counts_before_what_is_concluded_and_a_final_answer_before_both(
     answer, expected
 ):
     assert first_label(answer, LABELS) == expected
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The answer is positive. The answer is negative.", "Negative. Just kidding, positive.",
+        "Positive. Hold on, the last sentence is sarcastic. Negative.", "Negative, no, positive.",
+        "Positive. It loves the food. But overall, I'd say negative.",
+        "It's positive, unless it is sarcasm.", "Positive, if you ask him.", "Is it positive?",
+        "The author's mother would call this positive.", "My colleague says that it is positive.",
+        "It is as positive as it is negative.", "The tone is positive, the rest is not.",
+        "Positive: the food, negative: the service.", "positive with a hint of negative",
+        '{"positive": true, "negative": true}', "It is not so positive.",
+    ],
+)  # fmt: skip
+def test_what_is_taken_back_or_said_by_others_or_of_two_labels_is_unreadable(answer):
+    assert first_label(answer, LABELS) is None
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_final"),
+    [
+        (PLAIN, True), (PLAIN[:60], False), ("Wait, I misread it.", False),
+        (f"But {PLAIN}", False), (f"The rest is negative. {PLAIN}", False),
+        ("Text: They hate it.", True), (f"I am not sure. {PLAIN}", True),
+    ],
+)  # fmt: skip
+def test_reading_ends_behind_plain_sentences_and_before_a_case_of_the_models_own(behind, is_final):
+    answer = f"It is positive. {behind} "
+    assert is_complete(answer, Stop(phrases=LABELS)) == is_final
+    read = first_label(f"{answer}The answer is negative.", LABELS)
+    assert read == ("positive" if is_final else "negative")
 
 
 FIRST_NAMED = Task(id="t", instruction="?", labels=LABELS, equivalent=(("neutral", "mixed"),), reads_first_named=True)  # fmt: skip
@@ -107,7 +140,7 @@ def test_with_a_marker_reading_and_the_early_stop_begin_behind_it(answer, expect
     assert first_label(answer, LABELS, marker="Answer:") == expected
     stop = Stop(phrases=LABELS, marker="Answer:")
     assert not any(is_complete(answer[:cut], stop) for cut in range(answer.find("nswer:") + 6))
-    assert is_complete(f"{answer}. It is so", stop) == (expected is not None)
+    assert is_complete(f"{answer}. {PLAIN}", stop) == (expected is not None)
 
 
 def test_labels_keep_the_spelling_of_the_task():
