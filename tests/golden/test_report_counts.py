@@ -40,7 +40,7 @@ def number(text):
 
 def check(text):
     """Assert that every count in a text adds up; return how many there are."""
-    found = DECIDED.findall(re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", "", text))))
+    found = DECIDED.findall(re.sub(r"\s+", " ", html.unescape(re.sub(r"</?[a-z][^>]*>", "", text))))
     for decided, planned, why in found:
         reasons = REASON.findall(why or "")
         assert number(planned) == number(decided) + sum(number(many) for many, _ in reasons)
@@ -49,6 +49,8 @@ def check(text):
 
 
 def changed_answers(run, report):
+    if re.search(r"#+ The clearest cases$", report, re.MULTILINE):
+        return  # unread answers lead, and no count stands there
     found = re.search(r"Clearest cases: \d+ of ([\d,]+) changed answer", report)
     tables = [table for name, table in run.tables.items() if "controlled" in table.values]
     main = sum(int(np.nansum(table.values["controlled"][~table.control])) for table in tables)

@@ -101,7 +101,7 @@ def case_items(material: Material, most: int) -> list[CaseItem]:
     if items := sentences.case_items(material, most):
         return items
     moved = moved_pairs(material)
-    if moved and parity.subject(material) is Subject.DOCUMENTS:
+    if moved and _is_about_documents(material):
         first = {(row.suite, row.source): row for row in reversed(moved)}
         rows = sorted(first.values(), key=moved.index) if len(moved) <= _SORTED else moved
         return [_case(material, row, is_about_documents=True) for row in rows[:most]]
@@ -116,8 +116,7 @@ def title_of_cases(material: Material) -> blocks.Inline:
         return "The clearest answers beside those to control prompts"
     if any(_unread(material)):
         return "The clearest cases"
-    is_about_documents = parity.subject(material) is Subject.DOCUMENTS
-    is_alone = is_about_documents or not material.changed_pairs
+    is_alone = _is_about_documents(material) or not material.changed_pairs
     return _DOCUMENTS if is_alone and moved_pairs(material) else CASES.title
 
 
@@ -165,11 +164,13 @@ def _moved_most(material: Material) -> PairRow | None:
 def moved_pairs(material: Material) -> list[PairRow]:
     """Return pairs with other documents or ranks, of identities for which a rule on them failed.
 
-    In the order of the title, then those first that lost most.
+    Where no answer is asked for they are all that a failure can be about. In the order of the title,
+    then those first that lost most.
     """
     whom = parity.whom_it_fails(material, Subject.DOCUMENTS)
     who = {(suite, term): rank for rank, (suite, (_, term)) in enumerate(whom)}
-    rows = [*material.named_pairs] if who else []
+    fails_alone = material.result.outcome is Outcome.FAIL and _is_about_documents(material)
+    rows = [*material.named_pairs] if who or fails_alone else []
     moved = [
         (who.get((row.suite, row.term), len(who)), stays, row)
         for row, stays in zip(rows, _staying(rows), strict=True)
@@ -178,6 +179,13 @@ def moved_pairs(material: Material) -> list[PairRow]:
     is_of_some = any(rank < len(who) for rank, _, _ in moved)
     counted = [entry for entry in moved if entry[0] < len(who) or not is_of_some]
     return [row for *_, row in sorted(counted, key=lambda entry: entry[:2])]
+
+
+def _is_about_documents(material: Material) -> bool:
+    """Return whether the first failing rule is about documents, or no answer was asked for."""
+    if parity.subject(material) is Subject.DOCUMENTS:
+        return True
+    return all(row.answer.reason is Reason.NOT_ASKED for row in material.named_pairs)
 
 
 def _staying(rows: Sequence[PairRow]) -> list[float]:
