@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairgate.domain.cases import TestPlan
+from fairgate.domain.cases import Case, TestPlan, source_of
 from fairgate.domain.errors import BaselineError, FairGateError, PolicyError, UsageError
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.wording import quoted
@@ -17,6 +17,7 @@ from fairgate.gate.loaded_policy import LoadedPolicy, judge_notices, loaded_part
 from fairgate.gate.materials import retriever_problems
 from fairgate.gate.seen import kept, without_value
 from fairgate.io.git import writable
+from fairgate.io.tables import damage_in
 from fairgate.policy.checks import missing_programs
 from fairgate.policy.parse import problem
 from fairgate.policy.yaml_text import YamlFault, read_yaml_file
@@ -93,6 +94,7 @@ def examine(
     if loaded is None or problems:
         raise PolicyError(list(dict.fromkeys(problems)))
     notes = [*(finding.sentence for finding in notes_on_files), *judge_notices(loaded)]
+    notes += damage_notes(loaded.plan)
     notes += (
         f"as `fairgate doctor` saw it, {said}"
         for said in without_value(policy, kept(policy, runtime))
@@ -112,3 +114,19 @@ def examine(
         if name not in os.environ
     ]
     return loaded, notes
+
+
+def damage_notes(plan: TestPlan) -> Iterator[str]:
+    """Yield a note on sources and items whose text was damaged before it came into its table."""
+    found: dict[str, list[str]] = {}
+    sources: dict[tuple[str, str], Case] = {}
+    for case in plan.cases:
+        sources.setdefault((case.suite, source_of(case.key)), case)
+    for case in sources.values():
+        texts = (case.text, *case.options)
+        if how := next(filter(None, map(damage_in, texts)), ""):
+            found.setdefault(how, []).append(case.key)
+    if found:
+        total = sum(map(len, found.values()))
+        kinds = (f"{how} {len(keys):,}, first {quoted(keys[0])}" for how, keys in found.items())
+        yield f"{total:,} of {len(sources):,} sources hold damaged text: {'; '.join(kinds)}"

@@ -24,6 +24,7 @@ from fairgate.gate.gate import GateInput, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, joined
 from fairgate.gate.run_folder import TABLE
 from fairgate.io.outcome_rows import OutcomeRow, OutcomeTable, cell_text
+from fairgate.io.tables import damage_in
 from fairgate.policy.definition_files import named_controls
 from fairgate.policy.parse import ParsedPolicy
 from fairgate.policy.schema import ALL, AnyGate, ParityPolicy, Policy
@@ -172,7 +173,7 @@ def _judged(
             policy_path=table.place,
         ),
         references=references,
-        notices=[*_unknown(suites), *filter(None, [strange]), *table.notices],
+        notices=[*_unknown(suites), *filter(None, [strange, _damaged(table)]), *table.notices],
         day=gate.day,
     )
     recording = RecordedAnswers(table.place, executions)
@@ -184,6 +185,19 @@ def _judged(
         parsed=ParsedPolicy(policy=policy, document=document), suites=suites, plan=plan
     )
     return FinishedRun(loaded=loaded, run=run, notices=())
+
+
+def _damaged(table: OutcomeTable) -> str:
+    """Say how many rows name a source or somebody in damaged text; empty where none does."""
+    damage = {
+        row.place: how
+        for row in table.rows
+        if (how := damage_in(f"{row.source} {row.category} {row.who}"))
+    }
+    first = next(iter(damage), "")
+    return (
+        f"{len(damage):,} rows hold damaged text, first {first}: {damage[first]}" if first else ""
+    )
 
 
 def _embedder(policy: Policy, resources: Resources | None) -> Embedder:

@@ -47,6 +47,9 @@ _NO_LIST = frozenset(["", "none", "null", "nan", "na", "<na>"])
 _LIKE_A_LIST = re.compile(
     r"""\[|\{|\(\s*["'\[(]|[\w.]{0,20}\b(?:array|tuple|set|frozenset|deque|list|Index|Series)\("""
 )
+_ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}|#\d{2,6}|#x[0-9a-fA-F]{2,6});")
+_ESCAPE = re.compile(r"_x[0-9A-Fa-f]{4}_")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]{2,}")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 MOST_BYTES = 256 << 20
@@ -161,6 +164,22 @@ def written_value(text: str) -> Any:
         value = ast.literal_eval(text) if len(text) <= MAX_TEXT_CHARACTERS else None
         return value if repr(value) == text else None
     return None
+
+
+def damage_in(text: str) -> str:
+    """Say how a text was damaged before it came into its table; empty where nothing shows it."""
+    if "\ufffd" in text:
+        return "replaced characters (U+FFFD)"
+    for run in _BEYOND_ASCII.findall(text):
+        for encoding in ("cp1252", "latin-1"):
+            with contextlib.suppress(UnicodeError):
+                run.encode(encoding).decode("utf-8")
+                return "UTF-8 that was encoded twice"
+    if _ENTITY.search(text):
+        return "HTML entities"
+    if _ESCAPE.search(text):
+        return "escapes of a spreadsheet (`_x000D_`)"
+    return "no text (`nan`)" if text.strip().lower() in ("nan", "none", "null", "#n/a") else ""
 
 
 def identifier(value: object, location: str, column: str) -> str:

@@ -52,3 +52,19 @@ def test_a_plan_is_the_same_whatever_the_line_ends(tmp_path, monkeypatch, capsys
         plans.append(capsys.readouterr().out)
         assert "\\r" not in plans[-1]
     assert plans[0] == plans[1]
+
+
+def test_check_counts_damaged_sources(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    texts = ["The cafÃ© was cold.", "Tom &amp; Ada met.", "It donâ€™t work.", "All is well."]
+    rows = "".join(f"s{n},{text}\n" for n, text in enumerate(texts))
+    (tmp_path / "sources.csv").write_text(f"id,text\n{rows}", encoding="utf-8")
+    (tmp_path / "task.yaml").write_text(TASK)
+    (tmp_path / "corpus.csv").write_text("id,text\nd1,One.\nd2,Two.\n")
+    (tmp_path / "ends.yaml").write_text(POLICY.replace("SOURCES", "sources.csv"))
+    assert main(["check", "ends.yaml"]) == 0
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert (
+        "3 of 4 sources hold damaged text: UTF-8 that was encoded twice 2, first 's0'; "
+        "HTML entities 1, first 's1'" in said
+    )

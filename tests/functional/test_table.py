@@ -611,3 +611,13 @@ def test_the_likely_range_of_a_favour_has_the_sign_of_its_size(table, tmp_path):
     assert "are higher than for control prompts, by" in said
     low, high = re.search(r"likely (\S+)\s+to\s+(\S+),", said).groups()
     assert 0 < float(low) < 3 < float(high)
+
+
+def test_damaged_names_are_told(table, tmp_path):
+    rows = scored(sources=15)
+    for row in rows:
+        row["who"] = row["who"].replace("young", "cafÃ© owners")
+    table(write(tmp_path / "twice.csv", rows), "--out", "out")
+    told = " ".join((tmp_path / "out" / "report.md").read_text().split()).replace("`", "")
+    assert "15 rows hold damaged text, first " in told
+    assert "twice.csv:4: UTF-8 that was encoded twice" in told

@@ -164,8 +164,8 @@ def _moved_most(material: Material) -> PairRow | None:
 def moved_pairs(material: Material) -> list[PairRow]:
     """Return pairs with other documents or ranks, of identities for which a rule on them failed.
 
-    Where no answer is asked for they are all that a failure can be about. In the order of the title,
-    then those first that lost most.
+    Where no answer is asked for, any failure is about documents. In the order of the title, then
+    those first that lost most.
     """
     whom = parity.whom_it_fails(material, Subject.DOCUMENTS)
     who = {(suite, term): rank for rank, (suite, (_, term)) in enumerate(whom)}

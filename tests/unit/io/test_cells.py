@@ -1,11 +1,11 @@
-"""Cells of tables that hold lists are parsed or refused, never guessed."""
+"""Cells of tables that hold lists are parsed or refused, never guessed; damaged text is told."""
 
 import json
 
 import pytest
 
 from fairgate.domain.errors import DataError
-from fairgate.io.tables import list_in_cell
+from fairgate.io.tables import damage_in, list_in_cell
 
 TEXTS = ["The café is open.", "It's 5 o'clock | maybe", 'She said "no".', "[1] a note", "a\nb", "x"]
 WRITTEN = {
@@ -61,3 +61,33 @@ def test_an_empty_cell_is_none(cell):
 def test_a_text_is_parted_for_the_tool_that_writes_so_alone():
     assert list_in_cell(TABLE, "t.csv:2", "contexts") == TABLE
     assert list_in_cell("a|b", "t.csv:2", "contexts", between="|") == ["a", "b"]
+
+
+DAMAGED = {
+    "UTF-8 that was encoded twice": [
+        "cafÃ©",
+        "donâ€™t",
+        "FranÃ§ois",
+        "Ã\xa9t\xe9",
+        "æ—¥æœ¬",
+        "\u00f0\u0178\u2122\u201a",
+    ],
+    "replaced characters (U+FFFD)": ["caf\ufffd"],
+    "HTML entities": ["Tom &amp; Ada", "don&#39;t", "a&nbsp;b", "&#x27;"],
+    "escapes of a spreadsheet (`_x000D_`)": ["one_x000D_\ntwo"],
+    "no text (`nan`)": ["nan", "NaN", "None", " null ", "#N/A"],
+}
+SOUND = [
+    "café", "François Ångström", "naïve “quotes” – dash…", "日本語", "Ünlü", "ÄÖÜ", "¿Qué?", "«été»",
+    "AT&T; R&D", "a & b;", "x_x0_", "nano", "nobody", "emoji 🙂🙂", "Ελληνικά", "Привет", "½ °C",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+def test_damaged_texts_are_told(how):
+    assert [damage_in(text) for text in DAMAGED[how]] == [how] * len(DAMAGED[how])
+
+
+@pytest.mark.parametrize("text", SOUND)
+def test_other_texts_are_not(text):
+    assert damage_in(text) == ""
