@@ -79,6 +79,8 @@ class DecoderSession:
         """Whether rows of different lengths may share a batch."""
         self.shares = False
         """Whether what prompts begin with in common is read once, with the bits of any reading."""
+        self.reads_alone = False
+        """Whether a row without companions has the bits that it has beside others."""
         self._folder = folder
         self._device: Device = device
         self._session, facts = _opened(

@@ -181,8 +181,12 @@ class PromptPieces:
                     row_indices = [piece.row for piece in pieces]
                     yield PromptBatch(row_indices, partial(self._read, rows, pieces, window))
                 else:
-                    read = _accompanied(pieces)
+                    read = self._accompanied(pieces)
                     self._run(rows, read, window, np.zeros((len(read), 0), dtype=np.int64))
+
+    def _accompanied(self, pieces: list[PromptPiece]) -> list[PromptPiece]:
+        """Put a lone piece beside itself where its bits would be others without that."""
+        return pieces * 2 if len(pieces) == 1 and not self._session.reads_alone else pieces
 
     def _keep(self, pieces: Sequence[PromptPiece], window: Window, cache: Cache) -> None:
         """Keep what other pieces need of these, which have just been run."""
@@ -212,7 +216,7 @@ class PromptPieces:
         unlike = dict(zip(keys, pieces, strict=True))
         row_by_key = {key: row for row, key in enumerate(unlike)}
         chosen = [row_by_key[key] for key in keys]
-        read = _accompanied([*unlike.values()])
+        read = self._accompanied([*unlike.values()])
         logits, cache = self._run(rows, read, window, _positions(rows, read))
         if chosen == list(range(len(chosen))):
             return logits, cache
@@ -244,11 +248,6 @@ class PromptPieces:
         logits, cache = self._session.prefill(tokens, width, read, before)
         self._keep(pieces, window, cache)
         return logits, cache
-
-
-def _accompanied(pieces: list[PromptPiece]) -> list[PromptPiece]:
-    """Put a lone piece beside itself: kernels may sum a single row in another order."""
-    return pieces * 2 if len(pieces) == 1 else pieces
 
 
 def _as_slice(units: list[int]) -> slice | list[int]:

@@ -52,7 +52,10 @@ def open_decoder(folder: ModelFolder, *, device: Device, threads: int = 0) -> De
     if session.joins:
         if _attempt(lambda: pads(session, graph) and steps_jointly(session)):
             session.pads = True
-            session.shares = bool(_attempt(lambda: reads_in_any_pieces(session)))
+            session.reads_alone = bool(_attempt(lambda: reads_in_any_pieces(session, [_ROW])))
+            session.shares = session.reads_alone or bool(
+                _attempt(lambda: reads_in_any_pieces(session, [_ROW, _ROW]))
+            )
             return session
         session = DecoderSession(folder, device=device, threads=threads)
     session.pads = pads(session, graph)
@@ -134,12 +137,12 @@ def _stepped(session: DecoderSession, read: Cache, lengths: Sequence[int], *, sp
     return logits
 
 
-def reads_in_any_pieces(session: DecoderSession) -> bool:
+def reads_in_any_pieces(session: DecoderSession, rows: list[list[int]]) -> bool:
     """Return whether a row has the same logits, keys and values in whatever pieces it is read.
 
     The row is read at once, in pieces beside others and with more padding, and in pieces without
-    any, the last one the shortest that there is. A lone row stands beside its copy, as prompts do
-    that are read. So neither padding nor what else is in a batch shows in a row that is read.
+    any, the last one the shortest that there is. `rows` are the row by itself, or beside its copy.
+    So neither padding nor what else is in a batch shows in a row that is read.
     """
 
     def read(rows: list[list[int]], slots: int, *cuts: int) -> list[npt.NDArray[Any]]:
@@ -154,10 +157,10 @@ def reads_in_any_pieces(session: DecoderSession) -> bool:
             before = session.full_cache(values)
         return [logits[-1, 0], *(value.numpy()[-1, :, :_LENGTH] for value in cache.values)]
 
-    whole = read([_ROW, _ROW], _SLOTS)
+    whole = read(rows, _SLOTS)
     ways = (
         read([*[_ROW[::-1]] * 3, _ROW], _SLOTS + 16, 8, 40),
-        read([_ROW, _ROW], _LENGTH, 4, _LENGTH - 2),
+        read(rows, _LENGTH, 4, _LENGTH - 2),
     )
     return bool(np.isfinite(whole[0]).all()) and all(
         np.array_equal(part, own) for parts in ways for part, own in zip(parts, whole, strict=True)
