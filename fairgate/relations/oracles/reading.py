@@ -57,15 +57,12 @@ def raw_place(text: str, position: int, marker: str = "", own: Pairs = ()) -> in
     """Count the characters of the answer itself before a place of its readable part."""
     spans, _ = spoken_spans(text, own)
     before, _ = _readable(text, spans, marker)
-    places = [at for start, end in spans for at in range(start, end)]
 
-    def folded_length(number: int) -> int:
-        last = places[number]
-        cut = [(start, min(end, last + 1)) for start, end in spans if start <= last]
-        return len(fold(" ".join(text[start:end] for start, end in cut)))
+    def folded_length(end: int) -> int:
+        return len(fold(" ".join(text[a : min(b, end)] for a, b in spans if a < end)))
 
-    number = bisect_right(range(len(places)), before + position, key=folded_length)
-    return places[min(number, len(places) - 1)]
+    ends = range(len(text) + 1)
+    return max(bisect_right(ends, before + position, key=folded_length) - 1, 0)
 
 
 @lru_cache(maxsize=4096)
