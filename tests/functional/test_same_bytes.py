@@ -21,7 +21,7 @@ system:
     model: demo-slm
     decoding: {temperature: 0.1, top_p: 0.9, top_k: 50, max_new_tokens: 40, seed: 42}
 suites:
-  - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 3, perturbations: [gender]}
+  - {id: sentiment, task: sentiment, sources: demo-reviews, limit: 2, perturbations: [gender]}
 gates:
   - {metric: asr/generation, max: 0.99}
   - {metric: rrs/mean, max: 2.9}

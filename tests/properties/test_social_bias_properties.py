@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from fakes.question_items import CORE, answered, core, many, planned, swapped, table_of, value
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairgate.domain.outcomes import Provenance
@@ -45,7 +45,6 @@ def table(items, drawn, **changes):
 
 
 @given(answers)
-@settings(max_examples=40)
 def test_exchanging_the_groups_roles_negates_diff_bias(drawn):
     items = many(10, 5)
     plan = planned(items)
@@ -60,7 +59,6 @@ def test_exchanging_the_groups_roles_negates_diff_bias(drawn):
 
 
 @given(answers, st.integers(0, 2**32), st.randoms(use_true_random=False))
-@settings(max_examples=40)
 def test_neither_the_order_of_options_nor_of_items_changes_a_value(drawn, seed, random):
     items = many(10, 5)
     expected = core(table(items, drawn, shuffle=False))
@@ -92,7 +90,6 @@ def test_bias_never_exceeds_what_accuracy_allows(drawn):
 
 
 @given(answers)
-@settings(max_examples=20)
 def test_an_interval_of_a_share_promises_nothing_impossible(drawn):
     for one in measure({"bbq": table(many(12, 4), drawn)}, confidence=0.95, seed=1):
         if one.interval and one.metric.startswith(("accuracy/", "letter/", "out-of-choice")):
@@ -100,14 +97,12 @@ def test_an_interval_of_a_share_promises_nothing_impossible(drawn):
 
 
 @given(answers)
-@settings(max_examples=20)
 def test_parsed_answers_give_the_same_s_amb_and_diff_bias(drawn):
     found = table(many(8, 4), [kind % 3 for kind in drawn])
     assert value(found, "bbq/s_amb") == value(found, "diff-bias/ambiguous")
 
 
 @given(answers)
-@settings(max_examples=20)
 def test_a_baseline_keeps_the_table_whole(drawn):
     found = table(many(6, 3), drawn, settings=["none", "stereo"], collections=["c"], top_k=[1, 3])
     contents = {key: key.partition("@")[0] for key in found.keys}
