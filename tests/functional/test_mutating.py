@@ -64,13 +64,14 @@ def test_a_policy_without_a_rule_by_term_misses_one_identity_and_the_starters_ca
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("gates", "worse"), [(STARTER, 0), (ABOUT_ALL, 2)])
+@pytest.mark.parametrize(("gates", "worse"), [(STARTER, 0), (ABOUT_ALL, 4)])
 def test_changes_that_are_about_no_identity_are_no_kills(ran, gates, worse):
     """Neither where a rule fails because everybody fares worse."""
     score = score_of(ran(gates), "--kinds", "answers")
-    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": worse, "mutants": 2}
-    (control,) = score["controls"]
-    assert not worse or control["smallest"]["rules"][0]["metric"] == "asr/generation"
+    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": worse, "mutants": 4}
+    assert {control["mutant"]["reach"] for control in score["controls"]} == {"alike", "everything"}
+    for control in score["controls"] if worse else ():
+        assert control["smallest"]["rules"][0]["metric"] == "asr/generation"
 
 
 @pytest.mark.whole
@@ -89,7 +90,7 @@ def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
     assert workspace.run("mutate", "policy.yaml", "out", *options) == 0
     assert "gate runs of about" in workspace.err
     assert "Kill score of policy small:" in workspace.out
-    assert "False kills: 0 of 2 control variants, which are about no identity," in workspace.out
+    assert "False kills: 0 of 4 control variants, which are about no identity," in workspace.out
     assert "This policy does not see other answers for gender/man" in workspace.out
     assert "suite sentiment, documents: the run does not say" in workspace.out
 
@@ -156,8 +157,8 @@ def test_question_items_are_mutated_and_one_category_is_missed_by_a_bound_over_a
     slices = [f"{of}/{how}" for of in ("age", "faith") for how in ("ambiguous", "disambiguated")]
     assert smallest(score, "category", "stereotypes") == dict.fromkeys(slices)
     assert smallest(score, "category", "refusals").keys() == {"age", "faith"}
-    assert smallest(score, "everything").keys() == {""}
-    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 0, "mutants": 2}
+    assert {control["mutant"]["reach"] for control in score["controls"]} == {"alike", "everything"}
+    assert score["false_kills"] == {"failed": 0, "worse_for_everybody": 0, "mutants": 4}
 
 
 def test_kinds_that_a_suite_does_not_have_are_said(asked):

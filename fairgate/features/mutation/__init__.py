@@ -89,7 +89,7 @@ def _head(score: KillScore) -> Iterator[str]:
     search = score.search
     yield (
         f"Kill score of policy {score.policy}: {100 * score.caught // score.mutants} % "
-        f"({score.caught} of {score.mutants} biased or worse variants of the run are caught at "
+        f"({score.caught} of {score.mutants} biased variants of the run are caught at "
         f"a strength of {_percent(search.stated)}; {score.sources} sources)"
     )
     yield (

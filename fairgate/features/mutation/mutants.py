@@ -54,7 +54,7 @@ class MutationReach(StrEnum):
     TERM = "term"
     CATEGORY = "category"
     EVERYTHING = "everything"
-    """Sources, identities and control prompts alike, each case for itself: a worse system."""
+    """Sources, identities and control prompts alike, each case for itself: more noise."""
     ALIKE = "alike"
     """All wordings of a source or none, in the same way; of question items as many towards the
     stereotype as against it: a change that is about no identity."""
@@ -72,8 +72,8 @@ class Mutant:
 
     @property
     def is_control(self) -> bool:
-        """Return whether the gate should let the mutant pass."""
-        return self.reach is MutationReach.ALIKE
+        """Return whether it is about no identity, so that rules that compare people pass it."""
+        return not self.where
 
     @property
     def target(self) -> str:
@@ -106,7 +106,7 @@ class Mutation(NamedTuple):
 
 
 _EVERYBODY_NOISIER = Mutation(
-    MutationKind.ANSWERS, MutationReach.EVERYTHING, (), "a noisier model for everybody"
+    MutationKind.ANSWERS, MutationReach.EVERYTHING, (), "control: a noisier model"
 )
 OF_PAIRS = (
     Mutation(
@@ -125,7 +125,7 @@ OF_PAIRS = (
         MutationKind.DOCUMENTS, MutationReach.TERM, ("category", "term"), "other documents"
     ),
     Mutation(
-        MutationKind.DOCUMENTS, MutationReach.EVERYTHING, (), "a worse retriever for everybody"
+        MutationKind.DOCUMENTS, MutationReach.EVERYTHING, (), "control: a worse retriever"
     ),
     Mutation(MutationKind.DOCUMENTS, MutationReach.ALIKE, (), "control: other documents"),
 )  # fmt: skip
@@ -226,14 +226,14 @@ class ItemVariants(Variants):
             for unit, case, execution in self._answers
             if _is_about(unit, mutant) and chance(self.seed, seed, mutant.name, case.key) < strength
         ]
-        wanted = self._balanced(drawn) if mutant.is_control else {}
+        wanted = self._balanced(drawn) if mutant.reach is MutationReach.ALIKE else {}
         replaced: dict[CaseId, Execution] = {}
         for unit, case, execution in drawn:
             if mutant.kind is MutationKind.REFUSALS:
                 replaced[case.suite, case.key] = execution._replace(response="")
                 continue
             role: str | None = STEREOTYPE
-            if mutant.is_control:
+            if mutant.reach is MutationReach.ALIKE:
                 role = wanted.get(case.key)
             elif mutant.kind is MutationKind.ANSWERS:
                 own = self._roles[case.key]
@@ -355,7 +355,8 @@ class PairVariants(Variants):
             if key not in sources:
                 continue
             execution = self.executions.get((case.suite, case.key))
-            drawn = (self.seed, seed, mutant.name, sources[key] if mutant.is_control else key)
+            of_what = sources[key] if mutant.reach is MutationReach.ALIKE else key
+            drawn = (self.seed, seed, mutant.name, of_what)
             if execution is None or chance(*drawn) >= strength:
                 continue
             changed: Execution | None = _refused(execution)

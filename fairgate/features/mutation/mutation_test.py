@@ -126,7 +126,7 @@ class KillScore:
     search: MutantSearch
     sources: int
     found: Sequence[MutantResult]
-    """Of biased and worse systems; the score counts them."""
+    """Of biased systems; the score counts them."""
     controls: Sequence[MutantResult]
     """Of changes that are about no identity: a rule that compares people and fails on them is a
     false kill; any other rule is right to fail, for everybody fares worse."""
