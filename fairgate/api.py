@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         NotApplicable,
         SameAnswer,
         SameLabel,
+        Varies,
     )
     from fairgate.reports.blocks import Section, View
     from fairgate.reports.formats import Format
@@ -121,6 +122,7 @@ __all__ = [
     "Unit",
     "UnitKind",
     "UsageError",
+    "Varies",
     "View",
     "pool_by_pool",
 ]  # fmt: skip

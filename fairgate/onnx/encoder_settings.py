@@ -146,7 +146,8 @@ def read_prompts(
     default = config.get("default_prompt_name")
     others = sorted(stored.keys() - {"query", "document"})
     reason = None
-    if default is not None and (default not in prompts or default in stored):
+    is_name = isinstance(default, str)
+    if default is not None and (not is_name or default not in prompts or default in stored):
         reason = f"its default prompt is {quoted(str(default))}"
     elif others and not {"query", "document"} <= stored.keys():
         reason = f"it has prompts for {quoted(', '.join(stored))}"

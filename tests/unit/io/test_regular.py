@@ -17,6 +17,7 @@ OF_THE_PACKAGE_OR_MACHINE = {
     "features/onnx_export/command.py", "features/onnx_export/parity.py", "features/record/__init__.py",
     "io/installation.py", "io/machine.py", "io/regular.py", "onnx/batches.py",
     "policy/definition_files.py", "relations/oracles/words.py", "relations/sentences/phrasings.py",
+    "relations/sentences/scripts.py",
     "reports/html.py",
 }  # fmt: skip
 """Files that open what is shipped, what the system keeps about itself, or what they have checked."""
