@@ -145,11 +145,11 @@ def _beginning(plain: str, stop: Stop) -> Named | None:
     for match in _SENTENCE_END.finditer(plain):
         end = match.end()
         if first is None:
-            named = _named(plain[:end], stop)
-            first = _one(named)
-            if first is not None and first.strength < STATED:
-                return None
-            if first is None and WORD.search(plain, 0, end):
+            if WORD.search(plain, begin, end) is None:
+                begin = end
+                continue
+            first = _one(_named(plain[:end], stop))
+            if first is None or first.strength < STATED:
                 return None
         elif _NEXT_CASE.match(plain, begin):
             return first

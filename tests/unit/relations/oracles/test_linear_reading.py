@@ -61,7 +61,9 @@ def nested(size, within="positive"):
 
 
 @pytest.mark.parametrize(
-    "repeated", [SHAPES[::10], pytest.param(SHAPES, marks=pytest.mark.whole)], ids=["some", "all"]
+    "repeated",
+    [(*SHAPES[::10], "?"), pytest.param(SHAPES, marks=pytest.mark.whole)],
+    ids=["some", "all"],
 )
 def test_eight_times_the_length_takes_no_square_of_the_time(repeated):
     shapes = {shape: lambda size, shape=shape: shape * (size // len(shape)) for shape in repeated}
