@@ -100,7 +100,6 @@ FILE, OBJECT = {"file": "labels.jsonl"}, {"file": "labels.json"}
         ('["d1"]', OBJECT, "expected a JSON object"),
         ("", {"file": "absent.jsonl"}, "there is no file 'absent.jsonl'"),
         ("", {}, "add `file` or `classifier`"),
-        ("", {"classifier": "x", "id": "name"}, "columns of no file"),
     ],
 )  # fmt: skip
 def test_labels_that_are_wrong_are_a_problem_of_the_policy(place, named, content, labels, words):

@@ -156,9 +156,8 @@ def address_space(spare):
 
 @pytest.mark.whole
 @pytest.mark.skipif(not batches._STATUS.exists(), reason="there is no /proc here")
-def test_a_process_that_may_not_take_more_goes_on_with_fewer_rows(monkeypatch):
+def test_a_process_that_may_not_take_more_goes_on_with_fewer_rows():
     # Attention of whole prompts takes 4 heads * 1200 * 1200 * 4 bytes a row, for scores and mask.
-    monkeypatch.setattr(DecoderSession, "shares", False)
     prompts = [RNG.integers(3, 1000, 1200).tolist() for _ in range(16)]
     engine = TokenDecoder(DEMO, 1, threads=1)
     engine.answers([[5, 6, 7]])
