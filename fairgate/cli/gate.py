@@ -89,7 +89,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     """Judge the stored answers of RUN again; no language model is loaded.
 
     Criterion, matching, bands, margins and gates may differ from the run's; labels may not,
-    because answers are cut as soon as a label is complete.
+    because answers are cut where the rest could not change the label.
     """
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.run_folder import replay

@@ -94,8 +94,8 @@ def service_in(path: Path, folder: Path) -> dict[str, Any] | None:
         notes.append(f"asks for {named}, too: give it a value in `request`")
     if others:
         notes.append(f"reads {', '.join(others)}: name those that it needs in `serve.env`")
-    shown = path.relative_to(folder).as_posix()
-    return seen | {"open": still_open, "notes": [f"{shown} {note}" for note in notes]}
+    relative_name = path.relative_to(folder).as_posix()
+    return seen | {"open": still_open, "notes": [f"{relative_name} {note}" for note in notes]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def _beginning(plain: str, stop: Stop) -> Named | None:
             return first
         else:
             named = _named(plain[begin:end], stop)
-            if any(one.value != first.value and one.strength for one in named):
+            if any(label.value != first.value and label.strength for label in named):
                 return None
             words = tokens(plain, begin, end)
             is_doubtful = any(word.before in "bCnxuot" for word in words)
@@ -168,20 +168,22 @@ def _beginning(plain: str, stop: Stop) -> Named | None:
 
 def _said(named: Sequence[Named], stop: Stop) -> Named | None:
     """Return the label that an answer says or concludes; None where statements disagree."""
-    said = [one for one in named if not one.why]
-    strongest = max((one.strength for one in said), default=MENTIONED)
-    concluded = [one for one in said if one.is_concluded and (one.strength or _is_text(one, stop))]
+    said = [label for label in named if not label.why]
+    strongest = max((label.strength for label in said), default=MENTIONED)
+    concluded = [
+        label for label in said if label.is_concluded and (label.strength or _is_text(label, stop))
+    ]
     if strongest == FINAL:
-        final = [one for one in named if one.strength == FINAL]
-        later = [one for one in concluded if one.strength and one.start > final[-1].start]
+        final = [label for label in named if label.strength == FINAL]
+        later = [label for label in concluded if label.strength and label.start > final[-1].start]
         return _one(final + later)
     if strongest == STATED or concluded:
-        return _one([one for one in named if one.why or one.strength == STATED] + concluded)
-    only = _one([one for one in named if one.why or one.strength == strongest])
+        return _one([label for label in named if label.why or label.strength == STATED] + concluded)
+    only = _one([label for label in named if label.why or label.strength == strongest])
     if only is None or (strongest and stop.choice):
         return only
-    possible = said if strongest else [one for one in named if one.may_be]
-    is_alone = len({one.value for one in possible}) == 1 or only.value == stop.unknown
+    possible = said if strongest else [label for label in named if label.may_be]
+    is_alone = len({label.value for label in possible}) == 1 or only.value == stop.unknown
     return only if is_alone and (strongest or _is_text(only, stop)) else None
 
 
