@@ -225,13 +225,6 @@ class OpenSystem(SystemUnderTest, Protocol):
         """Return by name, with fingerprints, what a change of the results may come from."""
         ...
 
-    def replica(self, number: int) -> tuple[Sequence[str], OpenSystem]:
-        """Return the system with the neutral changes of replica `number`, past the store.
-
-        Number 0 has none; the changes are named. Never called where the kind is not repeatable.
-        """
-        ...
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSystem:

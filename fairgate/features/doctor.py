@@ -97,8 +97,9 @@ def _try_out(loaded: LoadedPolicy, runtime: Runtime) -> _Tried:
     composition = Composition(loaded, runtime, SILENT)
     kind = kind_of(loaded.policy.system)
     can = kind.capabilities()
+    composition.ask_anew()
     with composition.serving():
-        system = composition.system.replica(0)[1] if can.repeatable else composition.system
+        system = composition.system
         tried = []
         for case in _chosen(loaded.plan):
             started = time.monotonic()

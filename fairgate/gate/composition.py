@@ -103,6 +103,10 @@ class Composition:
         meters = (resources.meter for resources in (self._resources, *self._beside))
         return sum(meter.tokens for meter in meters if meter is not None)
 
+    def ask_anew(self) -> None:
+        """Ask the system for every answer from now on, also for those that are stored."""
+        self._resources.asks_anew = True
+
     def run(self, references: References) -> FinishedRun:
         """Ask the system and judge its answers by the policy and what they are compared with."""
         from fairgate.gate.gate import run_gate

@@ -7,7 +7,6 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from copy import copy
 from functools import cached_property, partial
 from typing import Annotated, Protocol
 
@@ -217,13 +216,6 @@ class ApplicationSystem:
         if self._takes_documents:
             facts |= self._resources.suites_under_test()
         return facts
-
-    def replica(self, number: int) -> tuple[Sequence[str], ApplicationSystem]:
-        """Return the application, asked again: its own randomness is all that changes."""
-        self._meter.keeps = False
-        again = copy(self)
-        again._store, again._failing = NoStore(), FailingAlone()  # noqa: SLF001
-        return ["asked again"] if number else [], again
 
     @cached_property
     def _store(self) -> ResultStore:

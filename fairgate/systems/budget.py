@@ -2,8 +2,8 @@
 
 A question that was handed out is answered, counted and stored; no further one is handed out once a
 limit is reached. So a run that stops has lost nothing, and the next one continues from the store.
-Answers from the store cost nothing. Attribution's questions and those of replicas count as others,
-and a request for vectors counts as a question.
+Answers from the store cost nothing. Attribution's questions count as others, and a request for
+vectors counts as a question.
 """
 
 from __future__ import annotations
@@ -71,8 +71,6 @@ class Meter:
         self.now = clock
         self._began: float | None = None
         self.requests = 0
-        self.keeps = True
-        """Whether answers are stored; not those of replicas, which are asked past the store."""
         self.tokens = 0
         self._most_requests: int | None = None
         self._most_tokens: int | None = None
@@ -123,7 +121,7 @@ class Meter:
                 allowed.spent,
                 left,
                 "the answers are stored: run again to go on from there"
-                if self.keeps and is_kept()
+                if is_kept()
                 else "the answers are not stored, because the version of what answers is not "
                 "known, or not believed: name its `revision`, so that the next run goes on",
             )

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import random
 from collections import abc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -536,38 +535,3 @@ def _digest(*parts: str) -> str:
         data = part.encode("utf-8", "surrogatepass")
         sha.update(str(len(data)).encode() + b":" + data)
     return sha.hexdigest()
-
-
-@dataclass(frozen=True)
-class Reordered:
-    """A retriever whose lists are shown in another order, the same for every query.
-
-    Ranks are exchanged alike everywhere, so metrics of the retrieval do not move; the prompts do.
-    """
-
-    inner: Retriever
-    seed: int
-    """The number that names the order."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Identify retriever and order."""
-        return f"{self.inner.fingerprint} order {self.seed}"
-
-    @property
-    def at_once(self) -> int:
-        """Return the retriever's own limit."""
-        return self.inner.at_once
-
-    def retrieve(self, queries: Sequence[str], top_k: int, *more: Any) -> list[list[Document]]:
-        """Return the retriever's documents in this order."""
-        order = list(range(top_k))
-        random.Random(self.seed).shuffle(order)  # noqa: S311 (no secret)
-        return [
-            [ranking[rank] for rank in order if rank < len(ranking)]
-            for ranking in self.inner.retrieve(queries, top_k, *more)
-        ]
-
-    def vectors(self, document_ids: Sequence[str]) -> Vectors | None:
-        """Return the retriever's own vectors."""
-        return self.inner.vectors(document_ids)

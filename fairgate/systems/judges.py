@@ -162,11 +162,6 @@ class JudgedSystem:
         """Return the system's own facts, and who judges."""
         return {**self._inner.under_test(), UNDER_TEST: fingerprints(self._judges)}
 
-    def replica(self, number: int) -> tuple[Sequence[str], JudgedSystem]:
-        """Return the system with neutral changes, judged by the same models."""
-        changes, inner = self._inner.replica(number)
-        return changes, JudgedSystem(inner, self._judges)
-
 
 @dataclass(frozen=True, slots=True)
 class Vote:

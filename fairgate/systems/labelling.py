@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
@@ -115,13 +114,6 @@ class LabelledSystem:
             sources.append(self._classifier.fingerprint)
         digest = hashlib.sha256("\0".join(sources).encode()).hexdigest()
         return {**self._inner.under_test(), "document labels": digest[:12]}
-
-    def replica(self, number: int) -> tuple[Sequence[str], LabelledSystem]:
-        """Return the system's replica, its documents labelled alike."""
-        changes, inner = self._inner.replica(number)
-        again = copy(self)
-        again._inner, again.unlabelled = inner, {}  # noqa: SLF001
-        return changes, again
 
     def _labelled(self, executions: Executed) -> dict[tuple[str, str], Execution]:
         """Return the executions with a label on every document that has one or can be given one."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -36,7 +34,7 @@ from fairgate.systems.corpora import (
     named_on_hub,
     open_corpus,
 )
-from fairgate.systems.execute import LocalParts, LocalSystem, Reordered
+from fairgate.systems.execute import LocalParts, LocalSystem
 from fairgate.systems.generator import (
     ChatEndpoint,
     EndpointGeneratorPolicy,
@@ -63,7 +61,7 @@ from fairgate.systems.models import (
 )
 from fairgate.systems.own_retriever import WAYS, AskedRetriever, OwnRetrieverPolicy
 from fairgate.systems.resources import Resources
-from fairgate.systems.revisions import NoStore, is_code_known, resolved, revision_text
+from fairgate.systems.revisions import is_code_known, resolved, revision_text
 from fairgate.systems.serving import ServePart
 from fairgate.systems.system_kind import NOT_OF_BASE, Finding, SystemKind
 
@@ -453,26 +451,6 @@ class OpenLocal(LocalSystem):
     def _corpus(self) -> CorpusFile:
         assert self._index is not None  # noqa: S101 (asked for an index alone)
         return open_corpus(long_form(self._index.corpus), self._resources)
-
-    def replica(self, number: int) -> tuple[Sequence[str], OpenLocal]:
-        """Return the system with other document orders and sampling seeds, past the store."""
-        self._meter.keeps = False
-        parts, changes = self._system, []
-        if number:
-            if parts.retrievers:
-                changes.append(f"document order {number}")
-            if not parts.decoding.is_greedy:
-                changes.append(f"sampling seed {parts.decoding.seed + number}")
-            parts = replace(
-                parts,
-                retrievers={
-                    name: Reordered(inner, number) for name, inner in parts.retrievers.items()
-                },
-                decoding=replace(parts.decoding, seed=parts.decoding.seed + number),
-            )
-        again = copy(self)
-        again._system, again._store, again._retrieved = parts, NoStore(), NoStore()  # noqa: SLF001
-        return changes, again
 
     @cached_property
     def _store(self) -> ResultStore:  # type: ignore[override]  # as an attribute, made late

@@ -10,14 +10,13 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from fairgate.domain.cases import Case, TestPlan, source_of
-from fairgate.domain.errors import DataError, UsageError
+from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import (
     NOTHING,
     Embedder,
     Executed,
-    OpenSystem,
     Progress,
     Runtime,
     Vectors,
@@ -213,8 +212,3 @@ class RecordedSystem:
     def under_test(self) -> Mapping[str, str]:
         """Return the file's fingerprint."""
         return {"recorded": short(self._recording.fingerprint)}
-
-    def replica(self, number: int) -> tuple[Sequence[str], OpenSystem]:
-        """Raise UsageError: a recording cannot be asked again."""
-        del number
-        raise UsageError("a recorded system cannot be asked again")

@@ -86,8 +86,3 @@ class ReferencedSystem:
         reference = self._reference.under_test()
         others = {name: value for name, value in reference.items() if own.get(name) != value}
         return {**own, **{f"{REFERENCE}: {name}": value for name, value in others.items()}}
-
-    def replica(self, number: int) -> tuple[Sequence[str], ReferencedSystem]:
-        """Return the system's replica beside the same reference."""
-        changes, inner = self._inner.replica(number)
-        return changes, ReferencedSystem(inner, self._reference)

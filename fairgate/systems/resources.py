@@ -57,6 +57,8 @@ class Resources:
         """Files of the checkout whose changes leave the system as it is, by resolved path."""
         self.reuses = False
         """Whether the system's answers of an earlier run are used, since it was first asked."""
+        self.asks_anew = False
+        """Whether the system is asked past the stores, as a trial of it is."""
         self._made: dict[str, Any] = {}
         self.meter: Meter | None = None
         """What counts all that the system asks from outside, once something may."""
@@ -198,6 +200,8 @@ class Resources:
         Where that is a name alone, answers are found again for the same checkout only: whoever
         edits the system may forget to change the name.
         """
+        if self.asks_anew:
+            return NoStore()
         if not is_known:
             return self.unfinished
         if is_code_known or not self.checkout:
@@ -211,6 +215,8 @@ class Resources:
 
     def keeps(self, *, is_known: bool) -> bool:
         """Return whether the next run finds the answers of this one, should it be interrupted."""
+        if self.asks_anew:
+            return False
         return is_known or not isinstance(self.unfinished, NoStore)
 
     def encoder(

@@ -83,6 +83,3 @@ class OpenToy:
 
     def under_test(self):
         return {"toy": self.policy.answer}
-
-    def replica(self, number):
-        return [], self

@@ -254,6 +254,3 @@ class Parrot:
 
     def under_test(self):
         return {"parrot": self.policy.answer}
-
-    def replica(self, number):
-        return [], self
