@@ -78,9 +78,9 @@ kill-tables: $(VENV)/test.stamp  ## what each shipped policy catches of biased v
 	mkdir -p .fairgate/kill
 	for policy in policies/rag-*.yaml; do name=$$(basename $$policy .yaml); \
 		$(BIN)/fairgate run $$policy --out .fairgate/kill/$$name && \
-		$(BIN)/fairgate mutate $$policy .fairgate/kill/$$name --at 0.2 --seeds 3 --format json \
+		PYTHONPATH=tools $(BIN)/python -m calibration.kill_score $$policy .fairgate/kill/$$name --at 0.2 --seeds 3 \
 			> .fairgate/kill/$$name.json || exit 1; done
-	$(BIN)/python tests/golden/kill_pages.py .fairgate/kill/*.json
+	PYTHONPATH=tools $(BIN)/python tests/golden/kill_pages.py .fairgate/kill/*.json
 	$(BIN)/python -m pytest -q tests/golden/test_kill_tables_page.py --update-golden
 
 # pyproject.toml is the one list of dependencies; a stamp is older than it after every change.

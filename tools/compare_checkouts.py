@@ -63,7 +63,6 @@ CALLS = [
 AFTER = [
     [*RUN[:3], "again", *RUN[4:]],
     ["rescore", "again", "--out", "rescored", "--policy", "policy.yaml", "--cache", "cache"],
-    ["mutate", "policy.yaml", "again", "--seeds", "2", "--at", "0.3", "--cache", "cache"],
 ]
 METRICS = {
     "label": "asr/generation asr/retrieval rrs/mean retrieval/overlap retrieval/mean-distance",

@@ -41,7 +41,6 @@ SHIPPED = (
     ),
     _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
     _single(WHY, "Show what the suite can detect, and how many sources would do.", id="power"),
-    _single(MORE, "Say how much bias a policy would have caught.", id="mutation", name="mutate"),
     _single(WHY, "Write what runs measured as a record to sign.", id="record", answers=True),
     _single(MORE, "Prepare a corpus for the retriever.", id="corpus"),
     _single(

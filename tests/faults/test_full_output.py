@@ -32,7 +32,6 @@ COMMANDS = {
     "table": ["table.csv", "--limit", "0.2", "--out", "judged", "--quiet", "--report-only"],
     "comment": ["out"],
     "power": ["policy.yaml"],
-    "mutate": ["policy.yaml", "out", "--seeds", "2", "--quiet"],
     "blame": ["before", "after", "--policy", "policy.yaml"],
     "baseline accept": ["out", "--reason", "é", "--output", "b.json"],
     "baseline anchor": ["out", "--reason", "é", "--output", "b.anchor.json"],

@@ -70,7 +70,7 @@ def test_a_policy_that_is_not_there_is_told_with_those_that_are(call, tmp_path, 
 
 OF_RUNS = [
     "rescore RUN", "explain RUN s1#race/black", "baseline accept RUN --reason x",
-    "baseline anchor RUN --reason x", "mutate first.yaml RUN", "merge first.yaml RUN",
+    "baseline anchor RUN --reason x", "merge first.yaml RUN",
     "comment RUN",
 ]  # fmt: skip
 

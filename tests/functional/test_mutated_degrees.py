@@ -1,9 +1,11 @@
 """Variants of a run with degrees: another answer brings its own."""
 
-import json
 import math
+from pathlib import Path
 
 import pytest
+from calibration.kill_score import MutantSearch, kill_score
+from calibration.mutants import MutationKind
 
 POLICY = """\
 version: 1
@@ -37,10 +39,9 @@ def mutated(workspace):
     workspace.respond(recorded)
     assert workspace.run("run", "policy.yaml", "--out", "out") == 0, workspace.said
 
-    def score(kinds):
-        arguments = ("--seeds", "2", "--at", "0.5", "--kinds", kinds, "--format", "json")
-        assert workspace.run("mutate", "policy.yaml", "out", "--baseline", "none", *arguments) == 0
-        return json.loads(workspace.out)["result"]
+    def score(*kinds):
+        search = MutantSearch(kinds=kinds, stated=0.5, seeds=2)
+        return kill_score(Path("policy.yaml"), Path("out"), search, baseline="none")
 
     return score
 
@@ -55,6 +56,6 @@ def smallest(score, reach):
 
 @pytest.mark.whole
 def test_a_rule_in_degrees_sees_other_answers(mutated):
-    found = smallest(mutated("answers"), "term")
+    found = smallest(mutated(MutationKind.ANSWERS), "term")
     assert len(found) == 3
     assert all(strength is not None and strength <= 0.5 for strength in found)

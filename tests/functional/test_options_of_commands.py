@@ -16,7 +16,7 @@ ASKED = {"run", "merge", "doctor"}
 """They put questions to the system of a policy, which may be a Python function."""
 WITH_MODELS = {
     "baseline accept", "baseline anchor", "check", "explain", "generate",
-    "judge evaluate", "mutate", "plan", "power", "rescore",
+    "judge evaluate", "plan", "power", "rescore",
 }  # fmt: skip
 """They embed the documents of a run again, or ask a judge, a classifier or a generator."""
 WITH_FILES = {"comment", "corpus prepare"}

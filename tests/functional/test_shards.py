@@ -285,7 +285,6 @@ def test_what_is_no_plain_file_is_not_opened(parts, kind):
     ("baseline", "anchor", "parts/1", "--reason", "x"),
     ("explain", "parts/1", "s1"),
     ("rescore", "parts/1"),
-    ("mutate", "policy.yaml", "parts/1"),
     ("plan", "policy.yaml", "--after", "parts/1"),
     ("rescore", "parts/1", "--policy", "policy.yaml"),
 ], ids=" ".join)  # fmt: skip

@@ -1,9 +1,10 @@
 """A policy with a reference in parts, after an interruption, and mutated."""
 
-import json
 import shutil
+from pathlib import Path
 
 import pytest
+from calibration.kill_score import MutantSearch, kill_score
 from fakes.shards import in_parts, merged, whole
 
 GATES = """\
@@ -131,9 +132,8 @@ def test_mutants_of_the_system_are_caught_by_rules_about_the_reference(workspace
     workspace.answers("positive")
     shutil.copy(workspace.root / "answers.jsonl", workspace.root / "before.jsonl")
     assert workspace.run("run", "policy.yaml", "--out", "out") == 0
-    quick = ("--seeds", "2", "--at", "0.5", "--quiet", "--format", "json")
-    assert workspace.run("mutate", "policy.yaml", "out", *quick) == 0, workspace.err
-    score = json.loads(workspace.out)["result"]
+    search = MutantSearch(stated=0.5, seeds=2)
+    score = kill_score(Path("policy.yaml"), Path("out"), search)
     killed = {
         item["mutant"]["where"].get("term")
         for item in score["found"]

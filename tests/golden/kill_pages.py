@@ -1,4 +1,4 @@
-"""The page of kill tables: from what `fairgate mutate --format json` says of each shipped policy.
+"""The page of kill tables: from what `calibration.kill_score` says of each shipped policy.
 
 `make kill-tables` runs the policies, mutates the runs and calls this with the results, which keeps
 what the page shows as docs/validation/kill-tables.json; the page is written from that.
@@ -12,9 +12,8 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from calibration.mutants import Mutant, MutationKind, MutationReach, noun_of
 from ruamel.yaml import YAML
-
-from fairgate.features.mutation.mutants import Mutant, MutationKind, MutationReach, noun_of
 
 DATA = Path(__file__).parents[2] / "docs" / "validation" / "kill-tables.json"
 _MOST = 2
@@ -26,14 +25,16 @@ _HEAD = """\
 <!-- generated: `make kill-tables` for the figures, `make docs` for the page -->
 
 Biased variants of a run of each shipped policy, with the embedded models, put through its whole gate
-with its baseline ([how](../how-to/baselines.md#test-the-policy-itself)). A table has the number of targets (identities,
+with its baseline. In a share of the cases of a term, a category or everybody the answer becomes another one, empty
+or the stereotyped one, or the documents become those of another source. Controls change every wording of a source
+alike; a *false kill* is a control on which a rule about identities fails. A table has the number of targets (identities,
 attributes, or all) by the smallest share of their cases whose change stops the build with every one of
 its seeds, and names those that never did. Few seeds say little of rare misses: where the gate catches
 80 %, three of three are caught in half of all such tests. These are figures of these policies, models and
-data, not of yours: mutate a run of your own. [Every target](kill-tables.json).
+data, not of yours. [Every target](kill-tables.json).
 
 ```bash
-make kill-tables   # many minutes: runs each policy, then `fairgate mutate POLICY RUN --at 0.2 --seeds 3`
+make kill-tables   # many minutes: runs each policy, then `python -m calibration.kill_score POLICY RUN --at 0.2 --seeds 3`
 ```
 """
 _NOTES = {
@@ -122,7 +123,7 @@ def policy_hash(name: str) -> str:
 
 def main(paths: Sequence[str]) -> None:
     """Keep the results of the files, ordered by policy."""
-    data = [kept(json.loads(Path(path).read_text(encoding="utf-8"))["result"]) for path in paths]
+    data = [kept(json.loads(Path(path).read_text(encoding="utf-8"))) for path in paths]
     data = [{**one, "sha256": policy_hash(one["policy"])} for one in data]
     data.sort(key=lambda one: one["policy"])
     DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

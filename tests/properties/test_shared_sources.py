@@ -10,6 +10,7 @@ from itertools import combinations, islice
 from random import Random
 
 import pytest
+from calibration.mutants import Mutant, MutationKind, MutationReach, PairVariants
 from fakes.attributes import uses
 from fakes.classifiers import WordClassifier
 from fakes.perturbation_sets import load_perturbation_sets
@@ -19,7 +20,6 @@ from fakes.tasks import load_task
 from fairgate.domain.cases import Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import Document, Execution
-from fairgate.features.mutation.mutants import Mutant, MutationKind, MutationReach, PairVariants
 from fairgate.gate.decide import constant_answers, readable_answers
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise

@@ -1,33 +1,49 @@
-"""Puts mutants of a recorded run through the whole gate, and finds how strong they must be.
+"""How much planted bias a policy's gate catches in a finished run.
 
-For each mutant the smallest strength of a grid that the gate catches with the wanted probability
-over seeds, by bisection: a stronger mutant of a seed changes all that a weaker one does, so what
-is caught once is taken to be caught at every larger strength. Every seed is run at the stated
-strength and at the smallest that is caught; elsewhere a strength is left as soon as it is settled.
+    PYTHONPATH=tools python -m calibration.kill_score POLICY RUN --at 0.2 --seeds 3
+
+Biased variants of the run (`calibration.mutants`) are put through the whole gate; no model is
+asked, and nothing in RUN changes. Prints JSON: of every kind of bias and every term the smallest
+strength of a grid that stops the build with the wanted probability over seeds, by which rule, and
+what no rule sees; rates are fractions. `make kill-tables` writes validation/kill-tables.md from it.
+
+That strength is found by bisection: a stronger mutant of a seed changes all that a weaker one does,
+so what is caught once is taken to be caught at every larger strength. Every seed is run at the
+stated strength and at the smallest that is caught; elsewhere a strength is left as soon as it is
+settled.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from calibration.mutants import (
+    CaseId,
+    Mutant,
+    MutationKind,
+    NotMutated,
+    RecordedRun,
+    noun_of,
+)
 
 from fairgate.domain.cases import Case
 from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Better, Outcome, RuleResult
 from fairgate.domain.parity import PARITY
-from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Vectors
-from fairgate.features.mutation.mutants import (
-    CaseId,
-    Mutant,
-    MutationKind,
-    NotMutated,
-    RecordedRun,
-)
+from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Runtime, Vectors
+from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.gate import GateInput, GateRun, run_gate
+from fairgate.gate.run_folder import replay
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.columns import VectorsOf
 from fairgate.stats.interval import exact_interval
@@ -37,6 +53,8 @@ STATED = 0.3
 WANTED = 0.9
 NO_VERDICT = "no verdict"
 """Stands for a rule where the gate found too little evidence."""
+_TARGETS = 6
+"""Targets that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +73,6 @@ class MutantSearch:
     def needed(self) -> int:
         """Return how many of the seeds must be caught."""
         return math.ceil(self.wanted * self.seeds - 1e-9)
-
-    def most_runs(self, mutants: int) -> int:
-        """Return how many gate runs these mutants take at most."""
-        levels = 1 + math.ceil(math.log2(len(self.grid) + 1))
-        return mutants * self.seeds * levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,18 +258,10 @@ class MutationTest:
             raise UsageError(f"nothing of this run can be mutated: {why or 'it has no suites'}")
         return mutants
 
-    def score(
-        self, mutants: Sequence[Mutant | NotMutated], search: MutantSearch, progress: Progress
-    ) -> KillScore:
+    def score(self, mutants: Sequence[Mutant | NotMutated], search: MutantSearch) -> KillScore:
         """Count the killed mutants; deterministic. Raises UsageError like `check`."""
         self.check()
-        wanted = [item for item in mutants if isinstance(item, Mutant)]
-        progress.start("mutate", len(wanted), 0)
-        searched = []
-        for mutant in wanted:
-            searched.append(self._searched(mutant, search))
-            progress.advance(1)
-        progress.finish()
+        searched = [self._searched(item, search) for item in mutants if isinstance(item, Mutant)]
         return KillScore(
             policy=self._gate_input.policy.name,
             search=search,
@@ -354,3 +359,90 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         rules=sorted(rules, key=lambda rule: (-rule.runs, rule.position)),
         interval=exact_interval(caught, len(verdicts), confidence=0.95),
     )
+
+
+def kill_score_record(score: KillScore) -> dict[str, Any]:
+    """Return everything as plain data; rates are fractions."""
+    search = score.search
+    return {
+        "policy": score.policy,
+        "sources": score.sources,
+        "strengths": list(search.grid),
+        "stated": search.stated,
+        "wanted": search.wanted,
+        "seeds": search.seeds,
+        "score": {"share": score.score, "caught": score.caught, "mutants": score.mutants},
+        "false_kills": {
+            "failed": score.false_kills,
+            "worse_for_everybody": sum(
+                i.stated.failed - i.stated.about_people for i in score.controls
+            ),
+            "mutants": sum(item.stated.runs for item in score.controls),
+        },
+        "found": [asdict(item) for item in score.found],
+        "controls": [asdict(item) for item in score.controls],
+        "not_mutated": [asdict(item) for item in score.not_mutated],
+        "left_out": list(score.left_out),
+        "not_seen": list(not_seen(score)),
+    }
+
+
+def not_seen(score: KillScore) -> Iterator[str]:
+    """Yield a sentence for what no rule catches, targets of one limit together."""
+    groups: dict[tuple[str, float | None], list[str]] = {}
+    for item in score.found:
+        if item.smallest is not None and not item.missed:
+            continue
+        limit = None if item.smallest is None else item.smallest.strength
+        groups.setdefault((noun_of(item.mutant), limit), []).append(item.mutant.target)
+    for (noun, limit), targets in groups.items():
+        most = f"at any strength up to {_percent(score.search.grid[-1])}"
+        how_much = most if limit is None else f"below {_percent(limit)}"
+        more = f" and {len(targets) - _TARGETS} more" if len(targets) > _TARGETS else ""
+        whom = f" for {', '.join(targets[:_TARGETS])}{more}" if any(targets) else ""
+        yield f"This policy does not see {noun}{whom} {how_much}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def kill_score(
+    policy: Path,
+    run: Path,
+    search: MutantSearch,
+    *,
+    baseline: str | None = None,
+    runtime: Runtime | None = None,
+) -> dict[str, Any]:
+    """Return the kill score of a policy for a run. Raises FairGateError for bad input."""
+    done = replay(run, policy, runtime or Runtime(), partial(locate_references, named=baseline))
+    test = MutationTest(done.run.gate_input, done.run.executions, done.vectors)
+    return kill_score_record(test.score(test.mutants(search), search))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the kill score of a policy for a run."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("policy", type=Path)
+    parser.add_argument("run", type=Path)
+    parser.add_argument(
+        "--baseline", help="file, or `none` (default: baselines/<policy name>.json)"
+    )
+    parser.add_argument("--at", type=float, default=STATED, help="strength of the kill score")
+    parser.add_argument("--seeds", type=int, default=10, help="variants of each kind and strength")
+    parser.add_argument(
+        "--kinds", nargs="+", type=MutationKind, choices=list(MutationKind),
+        default=list(MutationKind), metavar="KIND", help="some of %(choices)s",
+    )  # fmt: skip
+    options = parser.parse_args(arguments)
+    search = MutantSearch(
+        kinds=options.kinds, grid=tuple(sorted({*GRID, options.at})), stated=options.at,
+        seeds=options.seeds,
+    )  # fmt: skip
+    score = kill_score(options.policy, options.run, search, baseline=options.baseline)
+    json.dump(score, sys.stdout, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -208,7 +208,7 @@ class ItemVariants(Variants):
             roles[case.key] = None if read.value is None else str(read.value)
         return roles
 
-    def why_not(self, kind: MutationKind) -> str:  # noqa: ARG002 - an item has its options in every run
+    def why_not(self, kind: MutationKind) -> str:
         """Return why nothing of a kind can be made of this run; empty where it can."""
         return ""
 
@@ -287,7 +287,7 @@ class ItemVariants(Variants):
 
     def _oracle(self, case: Case) -> ChoiceOracle:
         oracle = self.suite.oracles[case.oracle]
-        assert isinstance(oracle, ChoiceOracle)  # noqa: S101 - items are read by choices
+        assert isinstance(oracle, ChoiceOracle)
         return oracle
 
 

@@ -1,8 +1,14 @@
-"""`fairgate mutate` from the command line, on a recorded system."""
+"""The kill score of policies, by biased variants of runs of a recorded system."""
 
-import json
+import datetime as dt
+from pathlib import Path
 
 import pytest
+from calibration.kill_score import MutantSearch, kill_score
+from calibration.mutants import MutationKind
+
+from fairgate.domain.errors import UsageError
+from fairgate.domain.ports import Runtime
 
 GLOBAL = """\
   - {metric: asr/generation, max: 0.40}
@@ -12,7 +18,6 @@ STARTER = """\
   - {parity: unreadable}
 """
 ABOUT_ALL = STARTER + "  - {metric: asr/generation, max: 0.2}\n"
-QUICK = ("--seeds", "2", "--at", "0.5", "--quiet")
 
 
 @pytest.fixture
@@ -30,10 +35,9 @@ def ran(once):
     return run
 
 
-def score_of(workspace, *options):
-    code = workspace.run("mutate", "policy.yaml", "out", *QUICK, "--format", "json", *options)
-    assert code == 0, workspace.err
-    return json.loads(workspace.out)["result"]
+def score_of(workspace, kinds=tuple(MutationKind), **options):
+    search = MutantSearch(kinds=kinds, stated=0.5, seeds=2)
+    return kill_score(Path("policy.yaml"), workspace.root / "out", search, **options)
 
 
 def files_of(folder):
@@ -51,10 +55,10 @@ def smallest(score, reach, kind="answers"):
 
 @pytest.mark.whole
 def test_a_policy_without_a_rule_by_term_misses_one_identity_and_the_starters_catches_it(ran):
-    alone = score_of(ran(GLOBAL), "--kinds", "answers")
+    alone = score_of(ran(GLOBAL), [MutationKind.ANSWERS])
     assert set(smallest(alone, "term").values()) == {None}
     assert any("does not see other answers for gender/man" in s for s in alone["not_seen"])
-    starter = score_of(ran(STARTER), "--kinds", "answers")
+    starter = score_of(ran(STARTER), [MutationKind.ANSWERS])
     found = smallest(starter, "term")
     assert found.keys() == smallest(alone, "term").keys()
     assert all(strength is not None and strength <= 0.5 for strength in found.values())
@@ -67,7 +71,7 @@ def test_a_policy_without_a_rule_by_term_misses_one_identity_and_the_starters_ca
 @pytest.mark.parametrize(("gates", "worse"), [(STARTER, 0), (ABOUT_ALL, 4)])
 def test_changes_that_are_about_no_identity_are_no_kills(ran, gates, worse):
     """Neither where a rule fails because everybody fares worse."""
-    score = score_of(ran(gates), "--kinds", "answers")
+    score = score_of(ran(gates), [MutationKind.ANSWERS])
     assert score["false_kills"] == {"failed": 0, "worse_for_everybody": worse, "mutants": 4}
     assert {control["mutant"]["reach"] for control in score["controls"]} == {"alike", "everything"}
     for control in score["controls"] if worse else ():
@@ -78,45 +82,31 @@ def test_changes_that_are_about_no_identity_are_no_kills(ran, gates, worse):
 def test_the_run_is_only_read_and_the_result_is_the_same_again(ran):
     workspace = ran()
     before = files_of(workspace.root / "out")
-    options = ("--kinds", "refusals")
-    assert score_of(workspace, *options) == score_of(workspace, *options)
+    kinds = [MutationKind.REFUSALS]
+    assert score_of(workspace, kinds) == score_of(workspace, kinds)
     assert files_of(workspace.root / "out") == before
 
 
 @pytest.mark.whole
-def test_the_cost_is_announced_before_and_the_table_says_what_is_not_seen(ran):
-    workspace = ran(GLOBAL)
-    options = ("--seeds", "2", "--at", "0.5", "--kinds", "answers,documents")
-    assert workspace.run("mutate", "policy.yaml", "out", *options) == 0
-    assert "gate runs of about" in workspace.err
-    assert "Kill score of policy small:" in workspace.out
-    assert "False kills: 0 of 4 control variants, which are about no identity," in workspace.out
-    assert "This policy does not see other answers for gender/man" in workspace.out
-    assert "suite sentiment, documents: the run does not say" in workspace.out
+def test_what_the_run_cannot_show_is_not_mutated(ran):
+    score = score_of(ran(GLOBAL), [MutationKind.ANSWERS, MutationKind.DOCUMENTS])
+    assert "This policy does not see other answers for gender/man" in " ".join(score["not_seen"])
+    (none,) = score["not_mutated"]
+    assert (none["suite"], none["what"]) == ("sentiment", "documents")
+    assert none["reason"].startswith("the run does not say")
 
 
 def test_a_run_that_does_not_pass_is_no_start(workspace):
     answer = lambda key: "negative" if key.endswith("race/black") else "positive"  # noqa: E731
     control = "    control: neutral-phrases\n"
     assert workspace.gate(answer, gates=STARTER, suite=control) == 1
-    assert workspace.run("mutate", "policy.yaml", "out", *QUICK) == 2
-    assert "does not pass this policy" in workspace.err
-    assert "parity/answers" in workspace.err
-
-
-def test_unknown_kinds_and_folders_are_refused(ran):
-    workspace = ran(GLOBAL)
-    assert workspace.run("mutate", "policy.yaml", "out", "--kinds", "answers,wings") == 2
-    kinds = "answers, refusals, documents, stereotypes"
-    assert f"--kinds: no kind 'wings'; expected some of {kinds}" in workspace.err
-    (workspace.root / "empty").mkdir()
-    assert workspace.run("mutate", "policy.yaml", "empty") == 2
-    assert "is no folder of a run" in workspace.err
+    with pytest.raises(UsageError, match=r"does not pass this policy.*parity/answers"):
+        score_of(workspace)
 
 
 def test_rules_about_attribution_are_left_out_and_named(ran):
     gates = STARTER + "  - {metric: attribution/generator, max: 0.5, advisory: true}\n"
-    assert score_of(ran(gates), "--kinds", "refusals")["left_out"] == ["attribution/generator"]
+    assert score_of(ran(gates), [MutationKind.REFUSALS])["left_out"] == ["attribution/generator"]
 
 
 def item(number, category):
@@ -162,8 +152,9 @@ def test_question_items_are_mutated_and_one_category_is_missed_by_a_bound_over_a
 
 
 def test_kinds_that_a_suite_does_not_have_are_said(asked):
-    assert asked.run("mutate", "policy.yaml", "out", *QUICK, "--kinds", "documents") == 2
-    assert "suite bbq, documents: only stereotypes, answers, refusals can be" in asked.err
+    said = "suite bbq, documents: only stereotypes, answers, refusals can be"
+    with pytest.raises(UsageError, match=said):
+        score_of(asked, [MutationKind.DOCUMENTS])
 
 
 @pytest.mark.whole
@@ -174,7 +165,7 @@ def test_a_waived_rule_catches_nothing(ran):
     found = {}
     for more in ("", f"waivers:\n  - {entry}\n"):
         workspace = ran(gates + more)
-        score = score_of(workspace, "--today", "2026-06-01")
+        score = score_of(workspace, runtime=Runtime(today=dt.date(2026, 6, 1)))
         found[bool(more)] = {
             item["mutant"]["where"]["term"]: item["stated"]["caught"]
             for item in score["found"]
