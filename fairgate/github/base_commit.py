@@ -11,7 +11,6 @@ GitHub's API does (private repositories whose credentials were not kept).
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import posixpath
 import re
@@ -38,9 +37,9 @@ from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.manifest import files_below, may_be_path, named_by
 from fairgate.github.api import GitHubApi
-from fairgate.io.git import repository_of
+from fairgate.io.git import is_object, repository_of
 from fairgate.io.named_files import hub_table
-from fairgate.io.regular import content_of, opened
+from fairgate.io.regular import content_of
 from fairgate.io.tables import file_sha256
 
 MAX_FILE_BYTES = 256 << 20
@@ -348,9 +347,7 @@ class BaseVersion:
     def __init__(self, base: BaseCommit, head: Runtime, scratch: Path) -> None:
         """Take the commit, how to read the head, and where a folder may be made."""
         self._base = base
-        inner, root = PurePosixPath(base.prefix).parts, head.root.resolve()
-        self._repository = root.parents[len(inner) - 1] if inner else root
-        """The top of the checkout."""
+        self._repository = base.top
         scratch.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f"base-{base.commit[:12]}-", dir=scratch)).resolve()
         self._top = folder
@@ -472,15 +469,10 @@ class BaseVersion:
         if then is None or now is None:
             return False
         try:
-            size = now.stat().st_size
-            digest = hashlib.new("sha1" if len(then.id) == 40 else "sha256", b"blob %d\0" % size)
-            with opened(now) as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
+            if is_object(now, then.id):
+                return True
         except OSError:
             return False
-        if digest.hexdigest() == then.id:
-            return True
         pointer = _LFS_POINTER.match(then.content())  # the checkout has the content
         return pointer is not None and file_sha256(str(now)) == pointer[1].decode()
 

@@ -218,7 +218,7 @@ class ChangeGate(Generic[E]):
         policy = None if raw is None else self._policy_in(raw)
         if policy is None:  # what is wrong with it is told where it is loaded
             return None
-        return earlier_path(base, self._runtime.root, self._policy, policy.name)
+        return earlier_path(base, self._policy, policy.name)
 
     def _compare_with(self, base: BaseCommit, raw: bytes | None) -> None:
         """Let `reference: base` mean the system of the base's policy, with the base's files.

@@ -7,7 +7,6 @@ without a baseline. So that is believed only where no policy of the base went mi
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,6 +16,7 @@ from fairgate.domain.wording import listed, quoted
 from fairgate.gate.accepted_runs import path_in_repository
 from fairgate.gate.baseline import Reference
 from fairgate.github.base_commit import BaseCommit
+from fairgate.io.git import is_object
 from fairgate.io.regular import content_of
 from fairgate.policy.yaml_text import decode_yaml, load_yaml
 
@@ -24,8 +24,6 @@ _SUFFIXES = (".yaml", ".yml")
 _KEYS = ("suites", "gates")
 """What every policy has."""
 _MOST_BYTES = 1 << 20
-_SHA1 = 40
-"""Letters of such an object's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ class _Policy:
     """Empty where it cannot be read."""
 
 
-def earlier_path(base: BaseCommit, root: Path, path: str, name: str) -> str | None:
+def earlier_path(base: BaseCommit, path: str, name: str) -> str | None:
     """Return the path of the base's policy that a change has at another path, from the root.
 
     `name` is that of the change's policy.
@@ -46,7 +44,7 @@ def earlier_path(base: BaseCommit, root: Path, path: str, name: str) -> str | No
     Raises UsageError where a policy of the base is missing and none of these, or cannot be used.
     """
     baseline_path = path_in_repository(path, name, Reference.BASELINE)
-    top, prefix = _top(root, base.prefix), base.prefix
+    top, prefix = base.top, base.prefix
     source = base.renamed_to(f"{prefix}{path}")
     candidates, missing = [], []
     for policy in _policies(base, top):
@@ -74,12 +72,7 @@ def is_known(base: BaseCommit, root: Path, path: str) -> bool:
     """Return whether the base has the policy, here or at an earlier path. Raises UsageError."""
     if base.read(path) is not None:
         return True
-    return earlier_path(base, root, path, _name_at(root / path) or "") is not None
-
-
-def _top(root: Path, prefix: str) -> Path:
-    inner, root = PurePosixPath(prefix).parts, root.resolve()
-    return root.parents[len(inner) - 1] if inner else root
+    return earlier_path(base, path, _name_at(root / path) or "") is not None
 
 
 def _policies(base: BaseCommit, top: Path) -> Iterator[_Policy]:
@@ -89,7 +82,9 @@ def _policies(base: BaseCommit, top: Path) -> Iterator[_Policy]:
     """
 
     def is_wanted(path: str, name: str) -> bool:
-        return PurePosixPath(path).suffix.lower() in _SUFFIXES or not _is_object(top / path, name)
+        return PurePosixPath(path).suffix.lower() in _SUFFIXES or not _is_as_it_was(
+            top / path, name
+        )
 
     for path, content in base.contents(is_wanted):
         if all(key.encode() in content for key in _KEYS):
@@ -98,19 +93,15 @@ def _policies(base: BaseCommit, top: Path) -> Iterator[_Policy]:
                 yield _Policy(path, policy_name)
 
 
-def _is_object(file: Path, name: str) -> bool:
+def _is_as_it_was(file: Path, name: str) -> bool:
     """Return whether a file has the content of git's object of that name."""
     try:
         if file.is_symlink() or not file.is_file():
             return False
-        if file.stat().st_size > _MOST_BYTES:
-            return True  # longer than any policy
-        content = content_of(file)
+        # Longer than any policy: it is none, whatever it holds.
+        return file.stat().st_size > _MOST_BYTES or is_object(file, name)
     except OSError:
         return False
-    digest = hashlib.sha1 if len(name) == _SHA1 else hashlib.sha256
-    whole = b"blob %d\0%b" % (len(content), content)
-    return digest(whole, usedforsecurity=False).hexdigest() == name
 
 
 def _name_at(file: Path) -> str | None:

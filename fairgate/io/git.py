@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import shutil
@@ -20,10 +21,13 @@ from pathlib import Path
 
 from fairgate.domain.errors import UsageError
 from fairgate.domain.wording import harmless, quoted
+from fairgate.io.regular import opened
 
 _SECONDS = 120
 FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 """A commit by its whole hash, SHA-1 or SHA-256."""
+_SHA1 = 40
+"""Letters of a SHA-1."""
 _MOVING = frozenset(
     f"GIT_{name}"
     for name in (
@@ -180,6 +184,16 @@ def current_commit(folder: Path) -> str:
     repository = repository_of(folder)
     printed = repository.ask("rev-parse", "--verify", "HEAD^{commit}") if repository else None
     return (printed or b"").decode("ascii", "replace").strip()
+
+
+def is_object(file: Path, name: str) -> bool:
+    """Whether a file has the content of git's object of that name. Raises OSError."""
+    kind = "sha1" if len(name) == _SHA1 else "sha256"
+    digest = hashlib.new(kind, b"blob %d\0" % file.stat().st_size, usedforsecurity=False)
+    with opened(file) as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest() == name
 
 
 def tracked_below(path: Path) -> list[str]:

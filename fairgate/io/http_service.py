@@ -138,11 +138,6 @@ class HttpService:
         headers = {"Content-Type": "application/json", **self.headers}
         return Request(method=method, url=url, headers=headers, body=json.dumps(value).encode())
 
-    def ask(self, request: Request, about: str = "") -> HttpAnswer:
-        """Return the answer to one request, see `usable`."""
-        ((_, answer),) = self.client.ask_all([request])
-        return self.usable(answer, about)
-
     def usable(self, answer: HttpAnswer | HttpError, about: str = "") -> HttpAnswer:
         """Return the answer. Raises the service's error unless its status is a success."""
         subject = f"{self.name}, asked {about}" if about else self.name

@@ -14,14 +14,7 @@ from pydantic import Field
 
 from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
 from fairgate.domain.errors import ApplicationError
-from fairgate.domain.executions import (
-    Document,
-    Execution,
-    Question,
-    served_fields,
-    served_from,
-)
-from fairgate.domain.json_text import flat
+from fairgate.domain.executions import Document, Execution, Question
 from fairgate.domain.outcomes import short
 from fairgate.domain.ports import (
     NOTHING,
@@ -35,7 +28,14 @@ from fairgate.domain.ports import (
 from fairgate.domain.schema import Access, Capabilities, Names, Role
 from fairgate.io.replies import ReplyPaths
 from fairgate.systems.budget import Meter
-from fairgate.systems.execute import Fresh, Stage, documents_for, embedded
+from fairgate.systems.execute import (
+    Fresh,
+    Stage,
+    answer_from,
+    answer_to,
+    documents_for,
+    embedded,
+)
 from fairgate.systems.failing_alone import FailingAlone
 from fairgate.systems.generator import prompt_alone
 from fairgate.systems.models import EMBEDS_REPLIES, EmbedderField
@@ -57,10 +57,6 @@ class ApplicationPart(Protocol):
     @property
     def accesses(self) -> list[Access]:
         """What a run reaches, with its secrets."""
-
-    @property
-    def concurrency(self) -> int:
-        """How many questions are asked side by side."""
 
     @property
     def response(self) -> ResponsePaths:
@@ -244,12 +240,11 @@ class ApplicationSystem:
                 for position, reply in coming:
                     yield {missing[position]: reply}
 
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         stage = Stage(
             name="ask",
             kind="reply",
-            decode=_reply_from,
-            encode=lambda reply: encode.encode(_reply_to(reply)),
+            decode=lambda _, value: answer_from(value),
+            encode=answer_to,
             make=lambda missing: self._failing.past(missing, asked),
         )
         fingerprint, unique = application.fingerprint, dict.fromkeys(questions)
@@ -282,21 +277,3 @@ def _question(case: Case, documents: Sequence[Document] | None) -> Question:
         changed=case.changed if documents is None else None,
         before=case.before,
     )
-
-
-def _reply_to(reply: Execution) -> dict[str, object]:
-    documents = None if reply.documents is None else [flat(each) for each in reply.documents]
-    served = {} if reply.served is None else {"served": served_fields(reply.served)}
-    return {"answer": reply.response, "documents": documents, **served}
-
-
-def _reply_from(_: Question, value: object) -> Execution | None:
-    if not isinstance(value, dict) or not isinstance(value.get("answer"), str):
-        return None
-    documents = value.get("documents")
-    try:
-        read = None if documents is None else tuple(Document(**entry) for entry in documents)
-        served = served_from(value.get("served"))
-    except (TypeError, ValueError):
-        return None
-    return Execution(response=value["answer"], documents=read, served=served)

@@ -53,11 +53,7 @@ class CommandAsked(Strict):
         default_factory=list,
         description="NAMES of the environment variables that it is given.",
     )
-    revision: RevisionField | None = Field(
-        default=None,
-        description="What names its state, so that replies are reused: `{files: [app, "
-        "data]}`, or a name that you change.",
-    )
+    revision: RevisionField = None
     timeout: Seconds = 120.0
     processes: Annotated[int, Field(ge=1, le=64)] = Field(
         default=1, description="How many of the program run side by side."
@@ -69,11 +65,6 @@ class CommandAsked(Strict):
         variables: list[str | None] = [*self.env] or [None]
         way = way_of(self, named=["env"])
         return [Access("starts", self.line, variable, way) for variable in variables]
-
-    @property
-    def concurrency(self) -> int:
-        """Return how many of the program run."""
-        return self.processes
 
     @property
     def line(self) -> str:

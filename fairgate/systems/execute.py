@@ -49,12 +49,14 @@ from fairgate.domain.ports import (
     Retriever,
     Vectors,
 )
+from fairgate.io.replies import MOST_DOCUMENTS
 from fairgate.systems.failing_alone import FailingAlone
 from fairgate.systems.generator import render_prompt
 
 ANSWERS, RETRIEVALS = "answer", "retrieval"
 """Kinds of stored results: answers and retrieved documents."""
 _AT_ONCE = 64
+_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 Search = tuple[str, CorpusDocument | None]
 """A query, and the document that has another text for it."""
 K = TypeVar("K")
@@ -118,11 +120,14 @@ class Stage(Generic[K, V]):
 
 def documents_to(documents: Sequence[Document]) -> str:
     """Return the stored text of a list of documents."""
-    rows = [[d.id, d.text, d.label, d.score] for d in documents]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    return _as_json(_rows(documents))
 
 
-def documents_from(value: object, most: int) -> list[Document] | None:
+def _rows(documents: Sequence[Document]) -> list[list[object]]:
+    return [[d.id, d.text, d.label, d.score] for d in documents]
+
+
+def documents_from(value: object, most: int) -> tuple[Document, ...] | None:
     """Return the documents of a stored list; a retriever may have found fewer than `most`."""
     if not isinstance(value, list) or len(value) > most:
         return None
@@ -133,11 +138,11 @@ def documents_from(value: object, most: int) -> list[Document] | None:
             return None
         if row[3] is not None and not is_finite_number(row[3]):
             return None
-    return [Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in value]
+    return tuple(Document(id=row[0], text=row[1], label=row[2], score=row[3]) for row in value)
 
 
 def answer_to(answer: Execution) -> str:
-    """Return the stored text of an answer; it has degrees only where there are any."""
+    """Return the stored text of an answer; documents and degrees only where there are any."""
     fields: dict[str, object] = {
         "text": answer.response,
         "margin": answer.margin,
@@ -146,7 +151,8 @@ def answer_to(answer: Execution) -> str:
     }
     fields |= {} if answer.degrees is None else degrees_fields(answer.degrees)
     fields |= {} if answer.served is None else {"served": served_fields(answer.served)}
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    fields |= {} if answer.documents is None else {"documents": _rows(answer.documents)}
+    return _as_json(fields)
 
 
 def answer_from(value: object) -> Execution | None:
@@ -158,11 +164,18 @@ def answer_from(value: object) -> Execution | None:
         return None
     if margin is not None and not is_finite_number(margin):
         return None
+    documents = None
+    if (
+        "documents" in fields
+        and (documents := documents_from(fields["documents"], MOST_DOCUMENTS)) is None
+    ):
+        return None
     try:
         degrees, served = degrees_from(fields), served_from(fields.get("served"))
     except ValueError:
         return None
     return Execution(
+        documents=documents,
         response=text,
         margin=margin,
         tokens=tokens,

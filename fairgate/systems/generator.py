@@ -255,11 +255,7 @@ class EndpointPart(Strict):
         default_factory=dict,
         description="More fields of each request; `null` leaves a field out.",
     )
-    revision: RevisionField | None = Field(
-        default=None,
-        description="What names its state, so that replies are reused: `{files: [app, "
-        "data]}`, or a name that you change.",
-    )
+    revision: RevisionField = None
     timeout: Seconds = 120.0
     concurrency: Concurrency = 4
 

@@ -118,11 +118,7 @@ class HttpAsked(Strict):
         default_factory=dict,
         description="Header to the NAME of the environment variable with its whole value.",
     )
-    revision: RevisionField | None = Field(
-        default=None,
-        description="What names its state, so that replies are reused: `{files: [app, "
-        "data]}`, or a name that you change.",
-    )
+    revision: RevisionField = None
     timeout: Seconds = 120.0
     concurrency: Concurrency = 4
 

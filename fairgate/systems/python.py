@@ -55,14 +55,8 @@ FUNCTION = (
 class PythonAsked(Strict):
     """What is imported and called."""
 
-    concurrency: ClassVar[int] = 1
-
     call: Target = Field(description="`module:function`.")
-    revision: RevisionField | None = Field(
-        default=None,
-        description="What names its state, so that replies are reused: `{files: [app, "
-        "data]}`, or a name that you change.",
-    )
+    revision: RevisionField = None
 
     @property
     def accesses(self) -> list[Access]:

@@ -37,7 +37,12 @@ class RevisionFiles(Strict):
 
 
 RevisionField = Annotated[
-    Annotated[str, Tag("<scalar>")] | Annotated[RevisionFiles, Tag("<mapping>")], ByShape
+    Annotated[Annotated[str, Tag("<scalar>")] | Annotated[RevisionFiles, Tag("<mapping>")], ByShape]
+    | None,
+    Field(
+        description="What names its state, so that replies are reused: `{files: [app, data]}`, or "
+        "a name that you change.",
+    ),
 ]
 
 

@@ -18,13 +18,14 @@ from fairgate.systems.execute import (
     scores_from,
 )
 
-DOCUMENTS = [
+DOCUMENTS = (
     Document(id="d1", text="a\u2028b", label=None, score=0.5),
     Document(id=None, text=None, label="x", score=None),
-]
+)
 ANSWERS = [
     Execution(response="positive", margin=0.25, tokens=3, stopped="label"),
-    Execution(response=""),
+    Execution(response="", documents=DOCUMENTS),
+    Execution(response="x", documents=()),
 ]
 
 
@@ -57,11 +58,12 @@ def is_sound(value):
     match value:
         case Execution():
             texts, numbers = [value.response], [value.tokens, value.margin]
-            return all(isinstance(each, str) for each in texts) and are_finite(numbers)
+            is_text = all(isinstance(each, str) for each in texts)
+            return is_text and are_finite(numbers) and is_sound(value.documents or ())
         case Document():
             texts = [value.text, value.id]
             return all(isinstance(each, str | None) for each in texts) and are_finite([value.score])
-        case list():
+        case list() | tuple():
             return all(map(is_sound, value))
     return are_finite([value])
 
@@ -75,7 +77,7 @@ def test_what_was_edited_is_sound_or_missing(seed):
     rng = random.Random(seed)
     for text, decode in (
         (documents_to(DOCUMENTS), lambda v: documents_from(v, 2)),
-        (answer_to(ANSWERS[0]), answer_from),
+        *((answer_to(answer), answer_from) for answer in ANSWERS),
         ("[0.5, -3, 1]", lambda v: scores_from(v, 3)),
     ):
         assert is_sound(back(json.dumps(mutated(json.loads(text), rng)), decode))
@@ -85,6 +87,6 @@ def test_what_was_edited_is_sound_or_missing(seed):
 def test_what_is_something_else_is_missing(text):
     text = text.decode("utf-8", "surrogateescape")
     # That nothing was found is a result too.
-    assert back(text, lambda v: documents_from(v, 2)) in (None, [])
+    assert back(text, lambda v: documents_from(v, 2)) in (None, ())
     assert back(text, answer_from) is None
     assert back(text, lambda v: scores_from(v, 2)) is None
