@@ -4,7 +4,7 @@
 
 A repository's pull requests come every second day on average and are merged unless they are
 blocked; a share of them changes answers, and only those draw a new verdict, at the rates that
-`docs/explanation/verdict.md` gives for 60 and 100 sources. A harm (one identity, 20 points) comes
+`docs/validation/verdict.md` gives for 60 and 100 sources. A harm (one identity, 20 points) comes
 with one of the first 20 pull requests, and nobody acts on it. In fair repositories every second
 red that is merged is accepted on the default branch within the day. What GitHub would list of all
 that is what the gate reads.

@@ -6,7 +6,7 @@ The worlds of `calibration.worlds`, but as a user has them: `init` with recorded
 phrases an identity, then `run`, `baseline accept` of a fair run, and `run` again. Prints of each
 world how many are red, now and since the baseline, in brackets how many of these name the right
 node first, and how many others name somebody within the limit: the table of
-docs/explanation/verdict.md.
+docs/validation/verdict.md.
 """
 
 from __future__ import annotations
