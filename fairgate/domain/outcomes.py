@@ -9,6 +9,8 @@ from enum import StrEnum
 
 from fairgate.domain.parity import Against, NamedNode, ParityResult
 
+CONFIDENCE = 0.95
+"""Of every interval that reports print."""
 Slice = tuple[str, str, frozenset[tuple[str, str]]]
 """Metric, suite, and the levels of the dimensions that are named."""
 
@@ -289,7 +291,7 @@ class Measurement:
     value: float | None = None
     """Fraction or score; None where nothing was decided or the metric is not evaluated."""
     interval: tuple[float, float] | None = None
-    """Cluster-bootstrap interval at the policy's confidence; None says why in `note`."""
+    """Likely range at 0.95, clustered by source; None says why in `note`."""
     decided: int = 0
     inconclusive: int = 0
     violated: int | None = None

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairgate.domain.cases import Case, crossed_key, repeat_key
 from fairgate.domain.executions import Document
-from fairgate.domain.outcomes import AttributedPart, Attribution
+from fairgate.domain.outcomes import CONFIDENCE, AttributedPart, Attribution
 from fairgate.domain.units import Assessed, Unit, Value
 from fairgate.gate.measure import rounded
 from fairgate.gate.waves import Answers
@@ -245,7 +245,6 @@ def attribute(
     answers: Answers,
     assessed: Sequence[Assessed],
     documents: Sequence[Documents],
-    confidence: float,
 ) -> tuple[dict[str, Table], list[Attribution]]:
     """Return the tables with the attribution's columns, and their totals, suite by suite."""
     full: dict[str, Table] = dict(tables)
@@ -275,7 +274,7 @@ def attribute(
             )
             continue
         full[name] = replace(table, values={**table.values, **_columns(pairs)})
-        findings.append(_finding(full[name], pairs, confidence))
+        findings.append(_finding(full[name], pairs))
     return full, findings
 
 
@@ -371,7 +370,7 @@ def parts_in(table: Table, where: Mapping[str, str]) -> dict[str, float]:
     return {name: rounded(amount) for name, amount in amounts.items()} if is_known else {}
 
 
-def _finding(table: Table, pairs: _Pairs, confidence: float) -> Attribution:
+def _finding(table: Table, pairs: _Pairs) -> Attribution:
     totals = {name: cluster_totals(observe(metric, table, {})) for name, metric in _METRICS.items()}
     first = next(iter(totals.values()))
     whole = replace(first, sums=np.sum([part.sums for part in totals.values()], axis=0))
@@ -380,7 +379,7 @@ def _finding(table: Table, pairs: _Pairs, confidence: float) -> Attribution:
     return Attribution(
         suite=table.suite,
         total=rounded(contrast(whole)),
-        parts=[_part(name, part, whole, confidence) for name, part in totals.items()],
+        parts=[_part(name, part, whole) for name, part in totals.items()],
         pairs=len(pairs.assessed) - len(pairs.assessed.decisions.reasons),
         equal_documents=sum(kind is Documents.EQUAL for kind in pairs.documents),
         crossed=read,
@@ -388,10 +387,8 @@ def _finding(table: Table, pairs: _Pairs, confidence: float) -> Attribution:
     )
 
 
-def _part(
-    name: str, part: ClusterTotals, whole: ClusterTotals, confidence: float
-) -> AttributedPart:
-    interval = ratio_interval(part, whole, confidence=confidence)
+def _part(name: str, part: ClusterTotals, whole: ClusterTotals) -> AttributedPart:
+    interval = ratio_interval(part, whole, confidence=CONFIDENCE)
     amount, share, ends = contrast(part), None, None
     if isinstance(interval, Interval):
         share = rounded(amount / contrast(whole))

@@ -150,7 +150,7 @@ def unverified(baseline: Baseline) -> Iterator[str]:
             yield f"measurements[{number}] is {subject}, whose cases the file lacks"
     stored = Measurements(baseline.measurements)
     tables = {name: suite.table for name, suite in baseline.suites.items()}
-    for measurement in measure(tables, confidence=0.95, seed=0, has_intervals=False):
+    for measurement in measure(tables):
         relations = set(tables[measurement.suite].dimensions.get("relation", ()))
         if measurement.value is None or (
             len(relations) > 1 and "relation" not in measurement.where

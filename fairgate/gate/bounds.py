@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from fairgate.domain import wording
 from fairgate.domain.outcomes import Better, Measurement, Outcome
-from fairgate.gate.measure import rounded
 from fairgate.gate.rules import Rule
-from fairgate.metrics.metric import Metric, Table, observe
+from fairgate.metrics.metric import Metric
 from fairgate.policy.schema import GatePolicy
-from fairgate.stats.interval import LikelyRange, NoInterval, likely_range
-
-_MOST_ASKED, _MOST_TIMES = 1_000, 10
-"""Sources that somebody would write, and as many times a suite's: beyond both, nobody would."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,75 +33,28 @@ class BoundKind(Enum):
     IN_SIZE_AT_MOST = "is in size within the limit of", "is in size above the limit of"
 
 
-def judge_bounds(
-    rule: Rule, table: Table, measured: Measurement, confidence: float
-) -> tuple[Measurement, list[Check]]:
-    """Judge a value by its rule's bounds; return it with the range that decides and is printed."""
-    metric, evidence = rule.metric, rule.gate.evidence
-    span: LikelyRange | None = None
-    if metric.column in table.values and evidence == "significant":
-        span = range_in(metric, table, rule.where, confidence=confidence)
-    if span is not None:
-        measured = replace(measured, interval=(span.low, span.high))
-    checks = check_bounds(rule.gate, measured, metric, span)
-    if evidence == "estimate" and any(check.outcome is Outcome.FAIL for check in checks):
-        span = range_in(metric, table, rule.where, confidence=confidence)
+def judge_bounds(rule: Rule, measured: Measurement) -> list[Check]:
+    """Judge a value by its rule's bounds."""
+    checks = check_bounds(rule.gate, measured, rule.metric)
+    if rule.gate.evidence == "estimate":
         strict = rule.gate.model_copy(update={"evidence": "significant"})
-        surely = check_bounds(strict, measured, metric, span)
+        surely = check_bounds(strict, measured, rule.metric)
         checks = [
-            replace(check, is_bare=check.outcome is not sure.outcome)
+            replace(
+                check, is_bare=check.outcome is Outcome.FAIL and sure.outcome is not Outcome.FAIL
+            )
             for check, sure in zip(checks, surely, strict=True)
         ]
-    return measured, checks
+    return checks
 
 
-def _what_would_tell(span: LikelyRange, bound: float) -> str:
-    """Say how many such sources would tell, up to what somebody would write; empty: none can."""
-    if span.value == bound:
-        return ""
-    needed, most = span.sources_to_tell(bound), max(_MOST_ASKED, _MOST_TIMES * span.sources)
-    if needed is not None and needed <= most:
-        return f"; {needed:,} sources would tell"
-    return f"; this suite cannot tell: it would need more than {most:,} sources"
-
-
-def limits_of(metric: Metric) -> tuple[float, float] | None:
-    """Return the least and the greatest value of a metric; None where one is not finite."""
-    limits = metric.least, metric.greatest
-    return limits if all(map(math.isfinite, limits)) else None
-
-
-def is_share(metric: Metric) -> bool:
-    """Return whether a metric is made of shares of cases: their range follows from the sources."""
-    rows = metric.is_rate and metric.row_limits == (0.0, 1.0)
-    return rows and metric.better is not Better.TOWARD_ZERO
-
-
-def range_in(
-    metric: Metric, table: Table, where: Mapping[str, str], *, confidence: float
-) -> LikelyRange | None:
-    """Range that chance and wording leave open for a slice's value; None where nothing tells it."""
-    observed = observe(metric, table, where)
-    likely = likely_range(
-        observed, confidence=confidence, is_share=is_share(metric), limits=limits_of(metric)
-    )
-    if isinstance(likely, NoInterval):
-        return None
-    return replace(likely, low=rounded(likely.low), high=rounded(likely.high))
-
-
-def check_bounds(
-    gate: GatePolicy, measured: Measurement, metric: Metric, span: LikelyRange | None = None
-) -> list[Check]:
-    """Return a check for each bound of the gate; one `not-evaluated` where there is no value.
-
-    `span` is what a rule with `evidence: significant` judges by, and prints.
-    """
+def check_bounds(gate: GatePolicy, measured: Measurement, metric: Metric) -> list[Check]:
+    """Return a check for each bound of the gate; one `not-evaluated` where there is no value."""
     if measured.value is None:
         why = measured.note or "nothing was decided"
         return [Check(name="bound", outcome=Outcome.NOT_EVALUATED, reason=why)]
     return [
-        _check(kind, bound, measured, gate.evidence, metric, span)
+        _check(kind, bound, measured, gate.evidence, metric)
         for kind, bound in asked_bounds(gate, metric)
     ]
 
@@ -146,16 +93,11 @@ def _told_apart(number: float, limit: float, metric: Metric) -> tuple[str, str]:
 
 
 def _check(
-    kind: BoundKind,
-    bound: float,
-    measured: Measurement,
-    evidence: str,
-    metric: Metric,
-    span: LikelyRange | None,
+    kind: BoundKind, bound: float, measured: Measurement, evidence: str, metric: Metric
 ) -> Check:
     value, interval = measured.value or 0.0, measured.interval
     if evidence == "significant":
-        interval = (-math.inf, math.inf) if span is None else (span.low, span.high)
+        interval = interval or (-math.inf, math.inf)
     inside, surely, never = _place(kind, bound, value, interval or (value, value))
     within, beyond = kind.value
     sign = -1 if kind is BoundKind.IN_SIZE_AT_MOST and value < 0 else 1
@@ -168,12 +110,10 @@ def _check(
         reason += "" if surely or never else "; the limit lies inside its likely range"
     elif never:
         reason += ", and so is its whole likely range"
-    elif span is None:
+    elif measured.interval is None:
         outcome = Outcome.NOT_EVALUATED
         reason += f", but it has no likely range: {measured.note or 'no variation'}"
     else:
         outcome = Outcome.PASS
-        side = math.copysign(bound, value) if kind is BoundKind.IN_SIZE_AT_MOST else bound
-        reason += f", but with {span.sources:,} sources chance alone can explain it"
-        reason += _what_would_tell(span, side)
+        reason += ", but chance alone can explain it"
     return Check(name="bound", outcome=outcome, reason=reason)

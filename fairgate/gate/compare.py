@@ -81,22 +81,22 @@ def _result(  # noqa: PLR0913, PLR0917 (everything that a rule rests on)
     policy: Policy,
 ) -> RuleResult:
     measured = values.get(rule.metric.id, rule.suite, rule.where)
-    measured = measured or _measured_apart(rule, table, policy)
-    measured, checks = judge_bounds(rule, table, measured, policy.confidence)
+    measured = measured or measure_slice(rule.metric, table, rule.where)
+    checks = judge_bounds(rule, measured)
     moved: dict[Reference, Change | None] = {}
     is_incomplete = False
     for since in changes:
         change = moved[since.reference] = since.change(number, rule, levels)
         more, is_lacking = since.checks(rule, measured, change, levels)
         checks, is_incomplete = [*checks, *more], is_incomplete or is_lacking
-    open_ones, is_diluted = _diluted(rule, checks, base_cases[rule.suite], policy)
+    open_ones, is_diluted = _diluted(rule, checks, base_cases[rule.suite])
     checks += open_ones
     outcome, reasons = _outcome(rule, measured, checks, table, policy)
     failed = [check.name for check in checks if check.outcome is Outcome.FAIL]
     open_evidence = ""
     if outcome is Outcome.FAIL and policy.waivers:
         rest = [check for check in checks if check.outcome is not Outcome.FAIL]
-        more, _ = _diluted(rule, rest, [] if "bound" in failed else base_cases[rule.suite], policy)
+        more, _ = _diluted(rule, rest, [] if "bound" in failed else base_cases[rule.suite])
         stops = (e.reason for e in [*more, *rest] if e.outcome is Outcome.INCONCLUSIVE)
         open_evidence = _too_few(rule, measured, table, policy) or next(stops, "")
     limits = rule.gate.limits
@@ -136,7 +136,7 @@ def _result(  # noqa: PLR0913, PLR0917 (everything that a rule rests on)
 
 
 def _diluted(
-    rule: Rule, checks: Sequence[Check], base_cases: Sequence[tuple[str, Table]], policy: Policy
+    rule: Rule, checks: Sequence[Check], base_cases: Sequence[tuple[str, Table]]
 ) -> tuple[list[Check], bool]:
     """Return open checks where a bound that holds does not hold on the baseline's cases.
 
@@ -148,21 +148,14 @@ def _diluted(
     for words, table in base_cases:
         if rule.metric.column not in table.values or rule.metric.column in table.not_evaluated:
             continue
-        measured = _measured_apart(rule, table, policy)
+        measured = measure_slice(rule.metric, table, rule.where)
         if measured.value is None:
             continue
-        for check in judge_bounds(rule, table, measured, policy.confidence)[1]:
+        for check in judge_bounds(rule, measured):
             if check.outcome is Outcome.FAIL:
                 reason = f"{words}, {check.reason}"
                 checks_open.append(replace(check, outcome=Outcome.INCONCLUSIVE, reason=reason))
     return checks_open, bool(checks_open)
-
-
-def _measured_apart(rule: Rule, table: Table, policy: Policy) -> Measurement:
-    """Measure a slice that no report line covers."""
-    return measure_slice(
-        rule.metric, table, rule.where, confidence=policy.confidence, seed=policy.seed
-    )
 
 
 def _outcome(

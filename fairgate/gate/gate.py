@@ -219,7 +219,7 @@ def run_gate(
     tables = tabulate(
         gate_input.suites, assessed, gate_input.references.baseline if has_bands else None
     )
-    tables, attribution = attribute(tables, answers, assessed, documents, policy.confidence)
+    tables, attribution = attribute(tables, answers, assessed, documents)
     result = result_of(
         gate_input,
         tables,
@@ -239,7 +239,7 @@ def run_gate(
                 rate
                 for name, suite in gate_input.suites.items()
                 if suite.selected_from is not None
-                for rate in selection_of(tables[name], suite.selected_from, policy.confidence)
+                for rate in selection_of(tables[name], suite.selected_from)
             ],
             notices=[
                 *notices_of(policy, answers.executions, assessed, tables),
@@ -269,17 +269,11 @@ def result_of(
     `problems` tell why the answers themselves are no ground for one.
     """
     policy, rules = gate_input.policy, gate_input.rules
-    metrics, has_intervals = [*METRICS], verdict_with is None
+    metrics = [*METRICS]
     if verdict_with is not None:
         wanted = {*verdict_with, *(rule.metric.id for rule in rules)}
         metrics = [metric for metric in METRICS if metric.id in wanted]
-    measurements = measure(
-        tables,
-        confidence=policy.confidence,
-        seed=policy.seed,
-        has_intervals=has_intervals,
-        metrics=metrics,
-    )
+    measurements = measure(tables, metrics)
     comparison = gate_input.comparison
     results = [
         *judge_parity(policy, gate_input.suites, gate_input.parity, tables, comparison),

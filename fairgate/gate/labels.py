@@ -18,6 +18,7 @@ from pathlib import Path
 
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.json_text import JsonError, read_json
+from fairgate.domain.outcomes import CONFIDENCE
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason
 from fairgate.domain.wording import harmless
@@ -32,7 +33,6 @@ from fairgate.suites.readings import Readings
 
 ENOUGH = 30
 """Labelled cases from which a report says how far a reading can be trusted."""
-CONFIDENCE = 0.95
 MOST_CHARACTERS = 200
 """Of each text of a label."""
 _MOST_LINE, _MOST_BYTES = 4096, 4 << 20

@@ -9,7 +9,6 @@ from dataclasses import replace
 import numpy as np
 
 from fairgate.domain.outcomes import (
-    Better,
     Degradation,
     Instability,
     Measurement,
@@ -26,15 +25,12 @@ from fairgate.metrics.metric import (
 )
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.stats.association import auc, entropy, stability
-from fairgate.stats.bootstrap import BootstrapSettings, bootstrap_many
-from fairgate.stats.interval import TOO_FEW_CLUSTERS, NoInterval, t_interval
-from fairgate.stats.observations import Floats, Observations, cluster_totals, estimate
+from fairgate.stats.interval import NoInterval, likely_range
+from fairgate.stats.observations import Floats, Observations, estimate
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Suite
 
 _DECIMALS = 6
-_MOST_SUMS = 600_000
-"""Sums that are resampled together; what is drawn of a source is the same in every part."""
 _NOTHING_DECIDED = "nothing was decided"
 ReadingValues = Mapping[tuple[str, str, str], Sequence[Value]]
 """Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
@@ -154,92 +150,40 @@ def _crossed_slices(metric: Metric, table: Table) -> Iterator[dict[str, str]]:
                 yield dict(zip(combination, values, strict=True))
 
 
-def measure(
-    tables: Mapping[str, Table],
-    *,
-    confidence: float,
-    seed: int,
-    has_intervals: bool = True,
-    metrics: Iterable[Metric] = METRICS,
-) -> list[Measurement]:
-    """Return the metrics in every slice, with cluster-bootstrap intervals if they are asked for.
-
-    Deterministic given the seed. Metrics that a suite cannot have are listed with a note.
-    """
+def measure(tables: Mapping[str, Table], metrics: Iterable[Metric] = METRICS) -> list[Measurement]:
+    """Return the metrics in every slice; those that a suite cannot have are listed with a note."""
     wanted = list(metrics)
     measurements: list[Measurement] = []
     for table in tables.values():
         absent = [metric for metric in wanted if metric.column in table.not_evaluated]
-        present = [
-            (metric, where)
+        measurements += [
+            measure_slice(metric, table, where)
             for metric in wanted
             if metric.column in table.values and metric not in absent
             for where in slices(metric, table)
         ]
-        # Kept are sums a source for each slice: thousands of sources go in parts.
-        most = max(1, _MOST_SUMS // max(1, len(table.cluster_names)))
-        for start in range(0, len(present), most):
-            some = present[start : start + most]
-            measurements += _measured(table, some, confidence if has_intervals else None, seed)
-        measurements += [_absent_measurement(metric, table, {}) for metric in absent]
+        measurements += [measure_slice(metric, table, {}) for metric in absent]
     return measurements
 
 
-def measure_slice(
-    metric: Metric, table: Table, where: Mapping[str, str], *, confidence: float, seed: int = 0
-) -> Measurement:
-    """Return one metric in a slice that no report line covers (two dimensions at once, say)."""
+def measure_slice(metric: Metric, table: Table, where: Mapping[str, str]) -> Measurement:
+    """Return one metric in a slice, with its likely range."""
     if metric.column in table.not_evaluated:
-        return _absent_measurement(metric, table, where)
-    return next(_measured(table, [(metric, where)], confidence, seed))
-
-
-def _absent_measurement(metric: Metric, table: Table, where: Mapping[str, str]) -> Measurement:
-    note = "not evaluated: " + table.not_evaluated[metric.column]
-    return Measurement(metric=metric.id, suite=table.suite, where=where, note=note)
-
-
-def _measured(
-    table: Table,
-    slices: Sequence[tuple[Metric, Mapping[str, str]]],
-    confidence: float | None,
-    seed: int,
-) -> Iterator[Measurement]:
-    """Yield metrics in slices; without a confidence, without intervals."""
-    measurements, totals = [], []
-    for metric, where in slices:
-        observations = observe(metric, table, where)
-        measurements.append(measured_once(metric, table, where, observations))
-        totals += [] if confidence is None else [cluster_totals(observations)]
-    if confidence is None:
-        for measurement in measurements:
-            yield (
-                measurement
-                if measurement.value is not None
-                else replace(measurement, note=_NOTHING_DECIDED)
-            )
-        return
-    intervals = bootstrap_many(totals, BootstrapSettings(confidence=confidence), seed=seed)
-    for (metric, _), measurement, total, drawn in zip(
-        slices, measurements, totals, intervals, strict=True
-    ):
-        interval, note = drawn, ""
-        if (
-            metric.units.are_items
-            and isinstance(drawn, NoInterval)
-            and drawn.reason == TOO_FEW_CLUSTERS
-        ):
-            interval = t_interval(total, confidence=confidence)
-        ends: tuple[float, float] | None = None
-        if isinstance(interval, NoInterval):
-            note = interval.reason
-        else:
-            ends = rounded(interval.low), rounded(interval.high)
-            # Student's interval of a share may promise what lies below 0 or above 1.
-            if metric.is_rate and len(metric.arms) == 1 and metric.better is not Better.TOWARD_ZERO:
-                ends = max(0.0, ends[0]), min(1.0, ends[1])
-        note = note if measurement.value is not None else _NOTHING_DECIDED
-        yield replace(measurement, interval=ends, note=note)
+        note = f"not evaluated: {table.not_evaluated[metric.column]}"
+        return Measurement(metric=metric.id, suite=table.suite, where=where, note=note)
+    observations = observe(metric, table, where)
+    measurement = measured_once(metric, table, where, observations)
+    if measurement.value is None:
+        return replace(measurement, note=_NOTHING_DECIDED)
+    limits = metric.least, metric.greatest
+    interval = likely_range(
+        observations,
+        is_share=metric.is_share,
+        limits=limits if all(map(math.isfinite, limits)) else None,
+    )
+    if isinstance(interval, NoInterval):
+        return replace(measurement, note=interval.reason)
+    return replace(measurement, interval=(rounded(interval.low), rounded(interval.high)))
 
 
 def measured_once(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairgate.domain.outcomes import CONFIDENCE
 from fairgate.domain.parity import SelectionRate
 from fairgate.gate.parity import Prompts
 from fairgate.metrics.metric import Table
@@ -19,7 +20,7 @@ from fairgate.stats.observations import ClusterTotals, Floats
 _DECIMALS = 6
 
 
-def selection_of(table: Table, cut_off: float, confidence: float) -> list[SelectionRate]:
+def selection_of(table: Table, cut_off: float) -> list[SelectionRate]:
     """Return the rate of each identity whose scores were read, in the order of the plan.
 
     `cut_off` itself is selected, and what is better. Deterministic.
@@ -45,7 +46,7 @@ def selection_of(table: Table, cut_off: float, confidence: float) -> list[Select
         person, own = prompts.persons[place], values[:, place]
         best = highest[person[0]]
         decided = own[~np.isnan(own)]
-        ratio, between = _ratio(own, values[:, best], confidence)
+        ratio, between = _ratio(own, values[:, best])
         result.append(
             SelectionRate(
                 suite=table.suite,
@@ -53,7 +54,7 @@ def selection_of(table: Table, cut_off: float, confidence: float) -> list[Select
                 cut_off=cut_off,
                 sources=len(decided),
                 rate=round(rate, _DECIMALS),
-                interval=_ends(wilson(float(decided.sum()), len(decided), confidence=confidence)),
+                interval=_ends(wilson(float(decided.sum()), len(decided), confidence=CONFIDENCE)),
                 ratio=ratio,
                 ratio_interval=None if place == best else between,
                 highest=prompts.persons[best][1],
@@ -65,9 +66,7 @@ def selection_of(table: Table, cut_off: float, confidence: float) -> list[Select
     return result
 
 
-def _ratio(
-    own: Floats, best: Floats, confidence: float
-) -> tuple[float | None, tuple[float, float] | None]:
+def _ratio(own: Floats, best: Floats) -> tuple[float | None, tuple[float, float] | None]:
     """Return a rate over the highest one, of the sources that have both; None where nobody is."""
     both = ~(np.isnan(own) | np.isnan(best))
     part, whole = (
@@ -82,7 +81,7 @@ def _ratio(
     if not whole.sums.any():
         return None, None
     ratio = round(float(part.sums.sum() / whole.sums.sum()), _DECIMALS)
-    return ratio, _ends(ratio_interval(part, whole, confidence=confidence))
+    return ratio, _ends(ratio_interval(part, whole, confidence=CONFIDENCE))
 
 
 def _ends(interval: IntervalOrReason) -> tuple[float, float] | None:

@@ -219,6 +219,13 @@ class Metric:
         return self.is_rate and is_signed
 
     @property
+    def is_share(self) -> bool:
+        """Return whether it is a share of cases, or a mean of shares, and no difference."""
+        is_averaged = all(arm.weight > 0 for arm in self.arms)
+        is_within = self.is_rate and self.row_limits == (0.0, 1.0)
+        return is_averaged and is_within and self.better is not Better.TOWARD_ZERO
+
+    @property
     def least(self) -> float:
         """Return the least value that the metric can have: no bound below it can be broken."""
         return sum(min(arm.weight * limit for limit in self.row_limits) for arm in self.arms)

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from fairgate.domain.outcomes import CONFIDENCE
 from fairgate.domain.schema import (
     Decides,
     Finite,
@@ -156,7 +157,7 @@ class WaiverPolicy(Strict):
 class Policy(Strict):
     """A fairness policy: what is tested, how, and what fails the build."""
 
-    confidence: ClassVar[float] = 0.95
+    confidence: ClassVar[float] = CONFIDENCE
     """Of intervals and tests."""
 
     version: Literal[1] = Field(description="Version of the policy format.")

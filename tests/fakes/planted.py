@@ -224,14 +224,13 @@ def judged_columns(
     comparison: Comparison = COMPARED_WITH_NOTHING,
     *,
     suites: Mapping[str, MetamorphicSuite] | None = None,
-    has_intervals: bool = True,
 ) -> list[RuleResult]:
     """Judge the rules on columns of the suite `s`, all else as in a run."""
     table = table_with(
         "s", plan.units, values=columns, reasons={}, not_evaluated={}, bands=PAPER_BANDS
     )
-    tables, known = {"s": table}, {"confidence": policy.confidence, "seed": policy.seed}
-    measured = measure(tables, **known, has_intervals=has_intervals)
+    tables = {"s": table}
+    measured = measure(tables)
     questions = parity_rules(policy, suites or {})
     return [
         *judge_parity(policy, suites or {}, questions, tables, comparison),

@@ -91,7 +91,7 @@ def test_bias_never_exceeds_what_accuracy_allows(drawn):
 
 @given(answers)
 def test_an_interval_of_a_share_promises_nothing_impossible(drawn):
-    for one in measure({"bbq": table(many(12, 4), drawn)}, confidence=0.95, seed=1):
+    for one in measure({"bbq": table(many(12, 4), drawn)}):
         if one.interval and one.metric.startswith(("accuracy/", "letter/", "out-of-choice")):
             assert 0.0 <= one.interval[0] <= one.value <= one.interval[1] <= 1.0
 
@@ -147,7 +147,7 @@ def test_duplicated_items_neither_narrow_nor_widen_an_interval(metric, templates
             roles = (item.stereotype, item.counter, item.unknown)
             return item.options[roles[chosen[item.key.partition("-")[0]]]]
 
-        return measure_slice(BY_ID[metric], answered_table(rows, answer), {}, confidence=0.95)
+        return measure_slice(BY_ID[metric], answered_table(rows, answer), {})
 
     once, five = found(items), found(copies(items, 5))
     assert once.interval is not None
@@ -161,8 +161,8 @@ def test_few_templates_get_students_interval_with_one_less_degree_of_freedom():
     chosen = {item.key: int(rng.integers(3)) for item in items}
     found = answered_table(items, lambda case: case.item.options[chosen[case.item.key]])
     for metric in ("diff-bias/ambiguous", "diff-bias/disambiguated"):
-        measured = measure_slice(BY_ID[metric], found, {}, confidence=0.9)
-        expected = t_interval(cluster_totals(observe(BY_ID[metric], found, {})), confidence=0.9)
+        measured = measure_slice(BY_ID[metric], found, {})
+        expected = t_interval(cluster_totals(observe(BY_ID[metric], found, {})), confidence=0.95)
         assert measured.interval == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 
@@ -188,7 +188,7 @@ def test_slices_that_are_reported_are_those_that_were_asked():
     found = answered_table(
         many(8, 4), lambda case: case.item.options[0], settings=settings, **SWEEP
     )
-    measured = measure({"bbq": found}, confidence=0.95, seed=1)
+    measured = measure({"bbq": found})
     reported = {(m.metric, tuple(m.where.items())) for m in measured}
     wheres = {where for metric, where in reported if metric == "diff-bias/ambiguous"}
     assert (("setting", "none"),) in wheres

@@ -1,7 +1,5 @@
 """Every slice is measured, and one slice's cases at a time are held."""
 
-from dataclasses import replace
-
 import pytest
 from fakes.planted import GATES, Bench, Plant, policy_of
 
@@ -19,9 +17,7 @@ def tables():
     return run_gate(BENCH.given(), BENCH.system(plant), SILENT).tables
 
 
-@pytest.mark.parametrize("has_intervals", [True, False])
-def test_a_slice_measured_alone_is_the_slice_among_all(tables, has_intervals):
+def test_a_slice_measured_alone_is_the_slice_among_all(tables):
     [table] = tables.values()
-    for each in measure(tables, confidence=0.95, seed=1, has_intervals=has_intervals)[::17]:
-        alone = measure_slice(BY_ID[each.metric], table, each.where, confidence=0.95, seed=1)
-        assert each == (alone if has_intervals else replace(alone, interval=None, note=each.note))
+    for each in measure(tables)[::17]:
+        assert each == measure_slice(BY_ID[each.metric], table, each.where)

@@ -50,7 +50,7 @@ def test_the_value_is_the_mean_of_the_instructions_and_not_that_of_all_answers()
     for metric, expected in BY_HAND.items():
         of_one = [value(table, metric, {"instruction": name}) for name in ("first", "second")]
         assert (*of_one, value(table, metric)) == expected, metric
-        measured = measure_slice(BY_ID[metric], table, {"setting": "none"}, confidence=0.95)
+        measured = measure_slice(BY_ID[metric], table, {"setting": "none"})
         assert measured.value == expected[2], metric
     pooled = table.values["bias"][np.asarray(table.dimensions["condition"]) == Condition.AMBIGUOUS]
     assert np.nanmean(pooled) == 0.7  # 7 of 10: what pooling would give
@@ -63,7 +63,7 @@ def test_an_instruction_without_a_readable_answer_leaves_no_value():
     )
     assert value(table, "diff-bias/ambiguous") is None
     assert value(table, "diff-bias/ambiguous", {"instruction": "first"}) == 0.0
-    measured = measure_slice(BY_ID["diff-bias/ambiguous"], table, {}, confidence=0.95)
+    measured = measure_slice(BY_ID["diff-bias/ambiguous"], table, {})
     assert measured.value is None
     assert measured.note
 
@@ -95,10 +95,10 @@ def contrast(weights, copies=1):
 
 
 def test_instructions_that_say_the_same_make_no_range_narrower():
-    alone = likely_range(contrast((1.0,)), confidence=0.95, is_share=True)
+    alone = likely_range(contrast((1.0,)), is_share=True)
     for copies in (2, 3):
         observed = contrast((1 / copies,) * copies, copies)
-        several = likely_range(observed, confidence=0.95, is_share=True)
+        several = likely_range(observed, is_share=True)
         assert several.low <= alone.low + 1e-9
         assert several.high >= alone.high - 1e-9
         assert lattice_unit(observed) == 1 / (12 * copies)
