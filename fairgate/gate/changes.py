@@ -23,7 +23,6 @@ from fairgate.stats.permutation import Corrected
 from fairgate.stats.regression import (
     PreparedRegression,
     RegressionEvidence,
-    RegressionSettings,
     Worse,
     prepare_regression,
 )
@@ -159,8 +158,7 @@ def prepare_rule(
     pairs = pair_by_key(
         observe(rule.metric, now, rule.where), observe(rule.metric, base, rule.where)
     )
-    settings = RegressionSettings(worse=_WORSE[rule.metric.better])
-    return prepare_regression(pairs, settings, np.random.default_rng(seed))
+    return prepare_regression(pairs, _WORSE[rule.metric.better], np.random.default_rng(seed))
 
 
 def check_change(
@@ -247,8 +245,7 @@ def undecided_change(now: Table, base: Table, metric: Metric, seed: int) -> Unde
     pairs = pair_by_key(*(_undecided(table, metric, left_out) for table in (now, base)))
     if not pairs.n_discordant:
         return None
-    settings, rng = RegressionSettings(), np.random.default_rng(seed)
-    evidence = prepare_regression(pairs, settings, rng).evidence
+    evidence = prepare_regression(pairs, Worse.HIGHER, np.random.default_rng(seed)).evidence
     if not evidence.evaluated:
         return None
     rows = {key: row for row, key in enumerate(now.keys)}

@@ -20,39 +20,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
 from fairgate.domain.errors import DataError
-from fairgate.stats.observations import Floats, Integers, Observations, decided_counts
+from fairgate.stats.observations import Floats
 
-ENUMERATE_UP_TO = 20
-_FINEST_LATTICE = 10**9
-_CONVOLUTION_CELLS = 20_000_000
 ALL_SUBSETS_UP_TO = 14
 _TIE = 1e-10
-_MOST_PARTS = 64
-"""Weights are whole numbers divided by at most this one."""
-
-
-def lattice_unit(difference: Observations) -> float | None:
-    """Return the step of which every source's change is a whole multiple; None if there is none.
-
-    With verdicts (whole numbers) and weights of whole numbers or one over these it is 1 / lcm of
-    the arms' decided counts, times what the weights are divided by.
-    """
-    values = difference.values[difference.decided]
-    weights = [Fraction(weight).limit_denominator(_MOST_PARTS) for weight in difference.weights]
-    is_whole = all(map(math.isclose, weights, difference.weights))
-    if not is_whole or not np.array_equal(values, np.rint(values)):
-        return None
-    parts = (
-        weight.denominator * count
-        for weight, count in zip(weights, decided_counts(difference).tolist(), strict=True)
-    )
-    steps = math.lcm(*parts)
-    return 1 / steps if 0 < steps <= _FINEST_LATTICE else None
+_DRAWS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -78,14 +54,12 @@ class TypicalValues:
     tolerance: float
 
     @classmethod
-    def of(
-        cls, changes: Floats, shares: Floats, *, rng: np.random.Generator, n_draws: int = 20_000
-    ) -> TypicalValues:
+    def of(cls, changes: Floats, shares: Floats, *, rng: np.random.Generator) -> TypicalValues:
         """Draw subsets of the sources with `changes` [G] (they add up to the change).
 
         `shares` [G] is how a uniform change would spread over the sources (adds up to 1). All
-        subsets where there are at most 14 sources, else `n_draws` random ones. The result does not
-        depend on the order of the sources. Time O(n_draws * G), memory O(n_draws + G).
+        subsets where there are at most 14 sources, else random ones. The result does not depend on
+        the order of the sources. Time O(draws * G), memory O(draws + G).
         """
         order = np.lexsort((shares, changes))
         columns = np.stack([changes[order], shares[order]], axis=1)
@@ -94,7 +68,7 @@ class TypicalValues:
         if len(changes) <= ALL_SUBSETS_UP_TO:
             drawn = _subsets(len(changes))[1:] @ exact
         else:
-            drawn = _random_subset_sums(exact, n_draws, rng)
+            drawn = _random_subset_sums(exact, rng)
         empty = drawn[:, 1] <= 0
         nonempty = drawn[~empty]
         tolerance = _TIE * scale
@@ -142,63 +116,29 @@ def _subsets(n_sources: int) -> Floats:
     return (members & 1).astype(np.float64)
 
 
-def _random_subset_sums(columns: Floats, n_draws: int, rng: np.random.Generator) -> Floats:
-    """Return [n_draws, 2] the sums of both columns [G, 2] over random subsets of the rows."""
-    drawn = np.zeros((n_draws, columns.shape[1]))
+def _random_subset_sums(columns: Floats, rng: np.random.Generator) -> Floats:
+    """Return [draws, 2] the sums of both columns [G, 2] over random subsets of the rows."""
+    drawn = np.zeros((_DRAWS, columns.shape[1]))
     for start in range(0, len(columns), 8):
         eight = columns[start : start + 8]
         # One random byte picks the subset of eight sources: a table look-up instead of 8 coins.
         table = _subsets(len(eight)) @ eight
-        coins = np.frombuffer(rng.bytes(n_draws), dtype=np.uint8)
+        coins = np.frombuffer(rng.bytes(_DRAWS), dtype=np.uint8)
         drawn += table.take(coins & (len(table) - 1), axis=0)
     return drawn
 
 
-def sign_flip_test(
-    changes: Floats, values: TypicalValues, *, unit: float | None = None, reach: float | None = None
-) -> tuple[float, bool]:
-    """Return P(sum of the changes [G] of G sources as large as observed) if nothing changed.
+def sign_flip_test(changes: Floats, values: TypicalValues, reach: float) -> tuple[float, bool]:
+    """Return P(sum under sign flips of the changes [G] >= `reach`) if nothing changed.
 
-    And whether it is exact. `unit` (1 / common denominator of the changes, where they have one)
-    makes the exact convolution possible and ties exact. `reach` is the sum that counts as "as large
-    as observed", by default the observed sum. `values` holds the Monte Carlo draws used where
-    exactness costs too much.
+    And whether it is exact, as it is where at most 14 sources changed; `values` has draws for more.
     """
-    moved = changes[changes != 0]
-    if not len(moved):
-        return 1.0, True
-    target = math.fsum(moved.tolist()) if reach is None else reach
-    sizes = np.sort(np.abs(moved))
-    steps = None if unit is None else np.rint(sizes / unit).astype(np.int64)
-    if unit and steps is not None and len(sizes) * int(steps.sum()) <= _CONVOLUTION_CELLS:
-        sums, chances = _convolution(steps, unit)
-        tolerance = unit / 2
-    elif len(sizes) <= ENUMERATE_UP_TO:
-        sums = np.zeros(1)
-        for size in sizes.tolist():
-            sums = np.concatenate([sums - size, sums + size])
-        sums, chances = np.sort(sums), np.full(len(sums), 1 / len(sums))
-        tolerance = 1e-10 * float(sizes.sum())
-    else:
-        return values.p_reach(target), False
+    moved = np.sort(changes[changes != 0])
+    if len(moved) > ALL_SUBSETS_UP_TO:
+        return values.p_reach(reach), False
+    sums = math.fsum(moved.tolist()) - 2 * (_subsets(len(moved)) @ moved)
     # Sums within the tolerance are ties and count.
-    start = int(sums.searchsorted(target - tolerance))
-    return min(1.0, math.fsum(chances[start:].tolist())), True
-
-
-def _convolution(steps: Integers, unit: float) -> tuple[Floats, Floats]:
-    """Return all sums under sign flips, ascending, and the probability of each."""
-    total = int(steps.sum())
-    chances = np.zeros(total + 1)
-    chances[0] = 1.0
-    filled = 0
-    for step in steps.tolist():
-        chances[: filled + 1] *= 0.5
-        moved = chances[: filled + 1].copy()
-        chances[step : step + filled + 1] += moved
-        filled += step
-    # chances[j]: the positive signs carry j steps, so the sum is 2 j - total.
-    return np.arange(-total, total + 1, 2, dtype=np.float64) * unit, chances
+    return float(np.mean(sums >= reach - values.tolerance)), True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,13 +26,12 @@ from fairgate.stats.observations import (
     cluster_totals,
     estimate,
 )
-from fairgate.stats.permutation import (
-    TypicalValues,
-    lattice_unit,
-    sign_flip_test,
-)
+from fairgate.stats.permutation import TypicalValues, sign_flip_test
 
 _NAN = math.nan
+_FEW_SOURCES = 5
+"""Below it the sign-flip test cannot reject at 5 % whatever happened, and Student's t, which is
+approximate, takes over."""
 
 
 class Worse(Enum):
@@ -54,19 +53,6 @@ class Method(Enum):
 
 _BY_SIGNS = frozenset({Method.EXACT, Method.MONTE_CARLO, Method.NONE})
 """Tests whose least p value follows from the number of changed sources."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegressionSettings:
-    """How a regression rule evaluates a change.
-
-    Below `few_sources` sources the sign-flip test cannot reject at 5 % whatever happened, and the
-    t test, which is approximate, takes over.
-    """
-
-    worse: Worse = Worse.HIGHER
-    few_sources: int = 5
-    n_draws: int = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +103,7 @@ class PreparedRegression:
     (now + base) / 2 in the direction of its own sign.
     """
 
-    settings: RegressionSettings
+    worse: Worse
     pairs: PairedObservations
     evidence: RegressionEvidence
     difference: float = _NAN
@@ -152,7 +138,7 @@ class PreparedRegression:
         if not self.evidence.n_discordant:
             return 0.0, 0.0
         low, high = self._difference_bounds(level)
-        if self.settings.worse is not Worse.ABSOLUTE:
+        if self.worse is not Worse.ABSOLUTE:
             return low, high
         middles = self._around(self.midpoint, self.midpoint_error, level)
         if 2 * middles[0] >= max(abs(low), abs(high)):
@@ -181,12 +167,12 @@ class PreparedRegression:
 
 
 def prepare_regression(
-    pairs: PairedObservations, settings: RegressionSettings, rng: np.random.Generator
+    pairs: PairedObservations, worse: Worse, rng: np.random.Generator
 ) -> PreparedRegression:
     """Return the comparison with its p value; deterministic given the state of `rng`."""
     now, base = estimate(pairs.now), estimate(pairs.base)
-    is_absolute = settings.worse is Worse.ABSOLUTE
-    turns = settings.worse is Worse.LOWER or (is_absolute and now + base < 0)
+    is_absolute = worse is Worse.ABSOLUTE
+    turns = worse is Worse.LOWER or (is_absolute and now + base < 0)
     sign = -1.0 if turns else 1.0
     difference = sign * (now - base)
     worsening = abs(now) - abs(base) if is_absolute else difference
@@ -200,7 +186,7 @@ def prepare_regression(
         sign_changed=now * base < 0,
     )
     if not evidence.evaluated:
-        return PreparedRegression(settings=settings, pairs=pairs, evidence=evidence)
+        return PreparedRegression(worse=worse, pairs=pairs, evidence=evidence)
     changes = sign * cluster_contributions(pairs.difference)
     dust = 1e-12 * float(np.abs(changes).sum())
     changes = np.where(np.abs(changes) <= dust, 0.0, changes)
@@ -208,7 +194,7 @@ def prepare_regression(
     middle = replace(pairs.now, values=(pairs.now.values + pairs.base.values) / 2)
     midpoint_error = standard_error(cluster_totals(middle))
     values, p_value, method = None, 1.0, Method.EXACT
-    if evidence.n_discordant and 2 <= evidence.n_sources < settings.few_sources and error > 0:
+    if evidence.n_discordant and 2 <= evidence.n_sources < _FEW_SOURCES and error > 0:
         # Across the sign the change of size is twice the midpoint, with that one's error.
         crosses = is_absolute and evidence.sign_changed
         widest = max(error, 2 * midpoint_error) if crosses else error
@@ -216,14 +202,13 @@ def prepare_regression(
         method = Method.STUDENT
     elif evidence.n_discordant:
         shares = cluster_shares(pairs.difference)
-        values = TypicalValues.of(changes, shares, rng=rng, n_draws=settings.n_draws)
+        values = TypicalValues.of(changes, shares, rng=rng)
         # Only ABSOLUTE can fall short of the difference: where the sign turned.
         reach = min(worsening, difference)
-        unit = lattice_unit(pairs.difference)
-        p_value, is_exact = sign_flip_test(changes, values, unit=unit, reach=reach)
+        p_value, is_exact = sign_flip_test(changes, values, reach)
         method = Method.EXACT if is_exact else Method.MONTE_CARLO
     return PreparedRegression(
-        settings=settings,
+        worse=worse,
         pairs=pairs,
         evidence=replace(
             evidence,

@@ -4,6 +4,6 @@ from fairgate.stats.observations import pair_by_key
 from fairgate.stats.regression import prepare_regression
 
 
-def regression_evidence(now, base, *, settings, level, rng):
+def regression_evidence(now, base, *, worse, level, rng):
     """Return the evidence of one comparison at a level known beforehand."""
-    return prepare_regression(pair_by_key(now, base), settings, rng).at_level(level)
+    return prepare_regression(pair_by_key(now, base), worse, rng).at_level(level)

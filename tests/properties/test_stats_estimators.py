@@ -14,7 +14,7 @@ from fairgate.stats.association import auc, entropy
 from fairgate.stats.interval import Interval, likely_range, wilson
 from fairgate.stats.observations import Observations, estimate, pair_by_key
 from fairgate.stats.permutation import TypicalValues, holm
-from fairgate.stats.regression import RegressionSettings, Worse
+from fairgate.stats.regression import Worse
 
 PROBABILITIES = st.lists(st.floats(0, 1), max_size=12)
 VALUE = st.sampled_from([0.0, 1.0, math.nan])
@@ -49,7 +49,7 @@ def test_evidence_is_consistent_whatever_was_observed(runs, worse, level):
     found = regression_evidence(
         now,
         base,
-        settings=RegressionSettings(worse=worse, n_draws=500),
+        worse=worse,
         level=level,
         rng=np.random.default_rng(0),
     )
@@ -110,7 +110,7 @@ def test_ranges_of_a_rate_are_rates(violated):
 def test_bounds_widen_as_the_level_falls(steps):
     changes = np.array(steps, dtype=np.float64) / (21 * len(steps))
     shares = np.full(len(steps), 1 / len(steps))
-    values = TypicalValues.of(changes, shares, rng=np.random.default_rng(0), n_draws=400)
+    values = TypicalValues.of(changes, shares, rng=np.random.default_rng(0))
     for wide, narrow in pairwise(reversed([values.bounds(level) for level in (0.2, 0.05, 0.01)])):
         assert wide[0] <= narrow[0]
         assert wide[1] >= narrow[1]
