@@ -12,7 +12,7 @@ from fakes.corpus import ListCorpus
 from fakes.planted import Bench, chance, policy_of, system_of
 
 from fairgate.domain.executions import CorpusDocument, Document, Execution
-from fairgate.features.blame.documents import UnionCorpus, UnionSearch
+from fairgate.features.blame.documents import VersionedCorpus
 from fairgate.features.blame.sides import Factor
 
 GATES = ({"parity": "answers"},)
@@ -101,12 +101,10 @@ def _told(prompt, text):
 class PlantedSides:
     """What `LocalSides` is, on two lists of documents."""
 
-    scores_alone = True
-
     def __init__(self, before, after, *, factors=(Factor.CORPUS,), biased=(), noise=0.0):
         self.corpora = ListCorpus(before, "base"), ListCorpus(after, "head")
         self.factors = [factor for factor in Factor if factor in factors]
-        self.union = UnionCorpus(*self.corpora, has_ids=True)
+        self.corpus = VersionedCorpus(*self.corpora, has_ids=True)
         self._biased, self._noise = set(biased), noise
         self._store = Memory()
 
@@ -114,11 +112,8 @@ class PlantedSides:
         corpus = self.corpora[Factor.CORPUS in new]
         return self._system(WordRetriever(corpus), new)
 
-    def search(self):
-        return UnionSearch(self.union, WordRetriever(self.union))
-
-    def searching(self, retriever):
-        return self._system(retriever, frozenset(self.factors))
+    def searching(self, corpus):
+        return self._system(WordRetriever(corpus), frozenset(self.factors))
 
     def _system(self, retriever, new):
         own = [factor.value for factor in sorted(self._biased & new)]

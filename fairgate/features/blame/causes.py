@@ -32,7 +32,7 @@ from fairgate.reports.figures import metric_in
 from fairgate.stats.observations import Observations, estimate
 
 MOST_CHANGED = 1000
-"""Documents; each query's ranking is kept so deep, and where more changed none is to blame."""
+"""Documents; where more changed none is to blame: each is a run of the gate at worst."""
 _DECIMALS = 6
 Parts = tuple[Factor, ...]
 """What is as at BASE."""
@@ -244,21 +244,18 @@ def _searched(
     gate_input: GateInput, sides: LocalSides, is_restored: Callable[[Mixture], bool]
 ) -> FoundDocuments:
     """Return a smallest set of changed documents whose reversal restores the verdict."""
-    changed = sides.union.changed
+    changed = sides.corpus.changed
     documents = FoundDocuments(
         changed=dict(sorted(Counter(document.kind for document in changed).items()))
     )
-    if not sides.scores_alone:
-        return replace(documents, why_not="a score of BM25 depends on all documents")
     if len(changed) > MOST_CHANGED:
         return replace(documents, why_not=f"more than {MOST_CHANGED:,} documents changed")
-    search = sides.search()
     cases = [case for case in gate_input.plan.cases if case.retriever == SYSTEM_RETRIEVER]
     deepest = max(case.top_k for case in cases)
 
     def restores(reverted: Sequence[ChangedDocument]) -> bool:
-        mixture = Mixture(search, reverted)
-        return mixture.size >= deepest and is_restored(mixture)
+        mixture = sides.corpus.with_reverted(reverted)
+        return len(mixture.all) >= deepest and is_restored(mixture)
 
     if not changed or not restores(changed):
         return replace(documents, why_not="the order of equally similar documents decides")

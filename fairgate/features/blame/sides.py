@@ -12,6 +12,7 @@ from fairgate.domain.cases import SYSTEM_RETRIEVER, Case
 from fairgate.domain.executions import CorpusSpec, Document
 from fairgate.domain.ports import (
     NOTHING,
+    SILENT,
     Executed,
     Generator,
     Progress,
@@ -20,7 +21,7 @@ from fairgate.domain.ports import (
     SystemUnderTest,
     Vectors,
 )
-from fairgate.features.blame.documents import UnionCorpus, UnionSearch
+from fairgate.features.blame.documents import Mixture, VersionedCorpus
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.gate.materials import SuiteRetrievers
 from fairgate.retrieval.corpus import CorpusColumns, CorpusFile
@@ -112,16 +113,11 @@ class LocalSides:
         notices = (notice for side in self._parts for notice in side.resources.notices)
         return list(dict.fromkeys(notices))
 
-    @property
-    def scores_alone(self) -> bool:
-        """Return whether a document's score at HEAD depends on no other document."""
-        return self._head.searched.index != "bm25"
-
     @cached_property
-    def union(self) -> UnionCorpus:
+    def corpus(self) -> VersionedCorpus:
         """Return the documents of both sides."""
         base, head = self._parts
-        return UnionCorpus(base.corpus, head.corpus, has_ids=base.has_ids and head.has_ids)
+        return VersionedCorpus(base.corpus, head.corpus, has_ids=base.has_ids and head.has_ids)
 
     def system(self, new: frozenset[Factor]) -> SystemUnderTest:
         """Return the system with HEAD's level of these factors, and BASE's of the others."""
@@ -132,12 +128,9 @@ class LocalSides:
         depth = self._parts_with(Factor.TOP_K, new).searched.top_k
         return system if depth == self._head.retriever.top_k else _Shallower(system, depth)
 
-    def search(self) -> UnionSearch:
-        """Return HEAD's retriever over the documents of both sides."""
-        return UnionSearch(self.union, self._index(self.union, self._head))
-
-    def searching(self, retriever: Retriever) -> SystemUnderTest:
-        """Return HEAD's system with this retriever; its rankings are not stored."""
+    def searching(self, corpus: Mixture) -> SystemUnderTest:
+        """Return HEAD's system on other documents; its rankings are not stored."""
+        retriever = self._index(corpus, self._head, SILENT)
         return self._system({SYSTEM_RETRIEVER: retriever}, frozenset(Factor), NoStore())
 
     def _parts_with(self, factor: Factor, new: frozenset[Factor]) -> SideParts:
@@ -207,17 +200,20 @@ class LocalSides:
         name = (Factor.CORPUS in new, Factor.EMBEDDER in new)
         if name not in self._retrievers:
             corpus = self._parts_with(Factor.CORPUS, new).corpus
-            self._retrievers[name] = self._index(corpus, self._parts_with(Factor.EMBEDDER, new))
+            side, progress = self._parts_with(Factor.EMBEDDER, new), self._head.resources.progress
+            self._retrievers[name] = self._index(corpus, side, progress)
         return self._retrievers[name]
 
-    def _index(self, corpus: CorpusFile | UnionCorpus, side: SideParts) -> Retriever:
+    def _index(
+        self, corpus: CorpusFile | Mixture, side: SideParts, progress: Progress
+    ) -> Retriever:
         if side.searched.index == "bm25":
             from fairgate.retrieval.bm25_index import Bm25Index
 
             return Bm25Index(corpus)
         from fairgate.retrieval.flat_index import FlatIndex
 
-        encoder, progress = side.encoder, self._head.resources.progress
+        encoder = side.encoder
         return FlatIndex(corpus, encoder.documents, queries=encoder.queries, progress=progress)
 
 

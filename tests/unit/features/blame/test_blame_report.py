@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairgate.domain.executions import CorpusDocument
 from fairgate.features.blame.causes import Blame, FailingRule, FoundDocuments
 from fairgate.features.blame.documents import ChangedDocument
 from fairgate.features.blame.report import blame_line, blame_record, render_blame
@@ -33,7 +34,7 @@ def blamed(restoring=(CORPUS,), documents=None):
 def found(ids):
     return FoundDocuments(
         changed={"added": len(ids)},
-        found=[ChangedDocument(kind="added", id=id_, new=id_) for id_ in ids],
+        found=[ChangedDocument(id=id_, new=CorpusDocument(id=id_, text="")) for id_ in ids],
     )
 
 
