@@ -10,7 +10,6 @@ import math
 import os
 import re
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -239,15 +238,6 @@ def _given(context: click.Context, command: click.Command) -> str:
             for one in value if isinstance(value, list | tuple) else (value,):
                 words += [parameter.opts[0], *([] if one is True else [str(one)])]
     return shlex.join(words)
-
-
-def require_terminal(instead: str) -> None:
-    """Raise UsageError where nobody is there who could answer a question."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        raise UsageError(
-            f"there is no terminal to ask on, and nothing was written: add {instead}, and the "
-            f"answers as options (`{click.get_current_context().command_path} --help`)"
-        )
 
 
 def refuse_machine_options(unless: str) -> None:

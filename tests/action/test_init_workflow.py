@@ -37,7 +37,6 @@ def test_it_installs_the_services_packages_for_the_python_that_the_policy_starts
     (history.root / "requirements.txt").write_text(f"./{WHEEL}\n")
     command = [
         "init",
-        "--yes",
         "--name",
         "own",
         "--system",

@@ -20,7 +20,7 @@ FULL = Path("/dev/full")
 pytestmark = pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full here")
 NONE = ("--baseline", "none", "--quiet", "--report-only")
 COMMANDS = {
-    "init": ["--yes"],
+    "init": [],
     "run": ["policy.yaml", "--out", "other", *NONE],
     "merge": ["policy.yaml", "parts", "--out", "merged", *NONE],
     "check": ["policy.yaml"],

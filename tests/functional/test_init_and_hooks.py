@@ -26,7 +26,7 @@ def written(root):
 
 
 def test_init_writes_a_policy_that_is_valid(workspace):
-    assert workspace.run("init", "--yes") == 0
+    assert workspace.run("init") == 0
     assert written(workspace.root) == FILES
     assert workspace.run("check", "policies/rag-fairness.yaml") == 0
     workflow = YAML(typ="safe").load((workspace.root / FILES[0]).read_text())
@@ -38,10 +38,10 @@ def test_init_writes_a_policy_that_is_valid(workspace):
 
 
 def test_init_again_changes_nothing(workspace):
-    workspace.run("init", "--yes")
+    workspace.run("init")
     (workspace.root / FILES[3]).write_text("mine")
     before = {name: (workspace.root / name).read_bytes() for name in FILES}
-    assert workspace.run("init", "--yes") == 0
+    assert workspace.run("init") == 0
     assert {name: (workspace.root / name).read_bytes() for name in FILES} == before
     assert "wrote" not in workspace.out
 
@@ -50,7 +50,7 @@ def test_init_again_changes_nothing(workspace):
 @pytest.mark.parametrize("task", ["sentiment", "toxicity"])
 def test_init_for_recorded_answers(workspace, task):
     """The starter can be planned before there are answers; only `run` needs them."""
-    command = ("init", "--yes", "--name", "own", "--task", task, "--system", "recorded")
+    command = ("init", "--name", "own", "--task", task, "--system", "recorded")
     assert workspace.run(*command) == 0
     assert "fairgate plan policies/own.yaml" in workspace.out
     assert workspace.run("check", "policies/own.yaml") == 0
@@ -76,7 +76,7 @@ def test_init_for_recorded_answers(workspace, task):
 @pytest.mark.parametrize("task", ["sentiment", "toxicity"])
 @pytest.mark.parametrize("system", ["http", "command", "python"])
 def test_init_for_a_system_of_your_own_has_a_verdict_at_once(workspace, system, task, monkeypatch):
-    assert workspace.run("init", "--yes", "--task", task, "--system", system) == 0
+    assert workspace.run("init", "--task", task, "--system", system) == 0
     options = ["--allow-python"] if system == "python" else []
     assert f".fairgate/first{' --allow-python' if options else ''}\n" in workspace.out
     with socket.socket() as free:
@@ -102,7 +102,7 @@ def test_workflows_of_two_policies_do_not_stop_each_other(workspace):
     """Groups span the whole repository, and required checks are known by their name alone."""
     found = []
     for name in ("alpha", "beta"):
-        workspace.run("init", "--yes", "--name", name)
+        workspace.run("init", "--name", name)
         text = (workspace.root / ".github" / "workflows" / f"{name}.yml").read_text()
         found.append(YAML(typ="safe").load(text))
     assert found[0]["name"] != found[1]["name"]
@@ -112,14 +112,14 @@ def test_workflows_of_two_policies_do_not_stop_each_other(workspace):
 
 @pytest.mark.parametrize("name", ["../up", "a b", "", "ä", "a/b", "x" * 61])
 def test_init_refuses_names_that_are_no_file_names(workspace, name):
-    assert workspace.run("init", "--yes", "--name", name) == 2
+    assert workspace.run("init", "--name", name) == 2
     assert not (workspace.root / "policies").exists()
 
 
 def test_init_writes_through_no_link(workspace, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside")
     (workspace.root / "policies").symlink_to(outside)
-    assert workspace.run("init", "--yes") == 2
+    assert workspace.run("init") == 2
     assert list(outside.iterdir()) == []
 
 

@@ -1,6 +1,5 @@
 """What `fairgate init` is told, and what it reads in the folder, stands in the files that it writes."""
 
-import io
 import os
 import re
 import shutil
@@ -25,7 +24,7 @@ def loaded(path):
 
 def test_a_fastapi_service_is_started_and_asked_as_its_own_policy_does(workspace):
     shutil.copytree(EXAMPLE, workspace.root, dirs_exist_ok=True)
-    assert workspace.run("init", "--yes") == 0
+    assert workspace.run("init") == 0
     assert f"fairgate doctor {POLICY}" in workspace.out
     system, own = (
         loaded(workspace.root / path)["system"] for path in (POLICY, "policies/reviews.yaml")
@@ -54,7 +53,7 @@ def test_a_package_a_dockerfile_and_a_corpus_are_read(workspace):
     (workspace.root / "Dockerfile").write_text("FROM python:3.13-slim\nEXPOSE 8123\nCMD x\n")
     (workspace.root / "data").mkdir()
     (workspace.root / "data" / "notes.csv").write_text("id,text\n1,One.\n2,Two.\n3,C\n4,D\n")
-    assert workspace.run("init", "--yes") == 0
+    assert workspace.run("init") == 0
     system = loaded(workspace.root / POLICY)["system"]
     assert system["http"] == {
         "url": "http://127.0.0.1:8123/v1/chat", "request": {"text": "{{query}}"},
@@ -66,7 +65,7 @@ def test_a_package_a_dockerfile_and_a_corpus_are_read(workspace):
     assert steps[1]["with"]["python-version"] == "3.13"
     assert steps[2]["run"] == "python -m pip install ."
     assert workspace.run("check", POLICY) == 0, workspace.err
-    assert workspace.run("init", "--yes", "--name", "own", "--system", "endpoint") == 0
+    assert workspace.run("init", "--name", "own", "--system", "endpoint") == 0
     own = loaded(workspace.root / "policies" / "own.yaml")
     assert own["system"]["retriever"]["corpus"] == "data/notes.csv"
 
@@ -93,7 +92,7 @@ def test_the_reply_of_a_handler_is_read(tmp_path, monkeypatch):
             "class Asked(BaseModel):\n    text: str\n\n\n"
             f"@app.post('/chat')\ndef chat(asked: Asked):\n    {body}\n"
         )
-        assert main(["init", "--yes", "--task", "free"]) == 0
+        assert main(["init", "--task", "free"]) == 0
         policy = loaded(folder / POLICY)
         response = policy["system"]["http"]["response"]
         places = tuple(response.get(part) for part in ("answer", "documents"))
@@ -166,7 +165,7 @@ def chat(): return {"reply": request.json["q"]}
 def test_routes_are_those_of_decorators_and_the_rest_is_told(workspace, name):
     text, expected = APPS[name]
     (workspace.root / "main.py").write_text(text)
-    assert workspace.run("init", "--yes", "--task", "free") == 0, workspace.err
+    assert workspace.run("init", "--task", "free") == 0, workspace.err
     system = loaded(workspace.root / POLICY)["system"]
     http, base = system["http"], "http://127.0.0.1:8000"
     places = (
@@ -183,7 +182,7 @@ def test_routes_are_those_of_decorators_and_the_rest_is_told(workspace, name):
 def test_questions_that_no_run_can_read_are_refused_before_anything_is_written(workspace):
     for name, text, code in (("q.txt", "Who?\n", 2), ("q.csv", "", 4)):
         (workspace.root / name).write_text(text)
-        assert workspace.run("init", "--yes", "--questions", name) == code, workspace.out
+        assert workspace.run("init", "--questions", name) == code, workspace.out
         assert name in workspace.err
         assert not (workspace.root / POLICY).exists()
 
@@ -206,7 +205,7 @@ def test_a_flask_app_is_started_and_asked(tmp_path, monkeypatch):
             "key = os.environ['BOT_KEY']\n\n\n"
             f"@app.route('/chat', methods=['POST'])\ndef chat():\n    {body}\n"
         )
-        assert main(["init", "--yes", "--task", "free"]) == 0
+        assert main(["init", "--task", "free"]) == 0
         system = loaded(folder / POLICY)["system"]
         (field,) = system["http"]["request"]
         places = (field, system["http"]["response"]["answer"])
@@ -226,7 +225,7 @@ def test_variables_that_a_program_is_not_given_are_named(workspace):
         "import os\nfrom fastapi import FastAPI\nkey = os.getenv('API_KEY')\n"
         "model = os.environ.get('MODEL', 'small')\nport = os.environ['PORT']\napp = FastAPI()\n"
     )
-    assert workspace.run("init", "--yes", "--task", "free") == 0
+    assert workspace.run("init", "--task", "free") == 0
     assert "main.py reads API_KEY: name those that it needs in `serve.env`" in workspace.out
     assert loaded(workspace.root / POLICY)["system"]["serve"]["env"] == ["PORT"]
 
@@ -236,7 +235,7 @@ def test_variables_that_a_program_is_not_given_are_named(workspace):
 @pytest.mark.parametrize("system", [name for name in SYSTEMS if name != "models"])
 def test_every_task_of_every_system_is_a_valid_policy(workspace, task, system):
     refused = system == "demo" and task in ("free", "labels")  # which that model does not answer
-    command = ["init", "--yes", "--task", task, *TASKS[task], "--system", system]
+    command = ["init", "--task", task, *TASKS[task], "--system", system]
     assert workspace.run(*command) == 2 * refused
     if refused:
         return
@@ -250,7 +249,7 @@ def test_every_task_of_every_system_is_a_valid_policy(workspace, task, system):
 
 def test_own_questions_terms_and_labels(workspace):
     (workspace.root / "q.csv").write_text("nr,question\n1,Is it open?\n2,Who is there?\n3,Why?\n")
-    command = ["init", "--yes", "--system", "recorded", "--questions", "q.csv"]
+    command = ["init", "--system", "recorded", "--questions", "q.csv"]
     given = ["--task", "labels", "--labels", "yes, no", "--terms", "age, A nurse, A rich man"]
     assert workspace.run(*command, *given) == 0
     (suite,) = loaded(workspace.root / POLICY)["suites"]
@@ -274,23 +273,9 @@ def test_own_questions_terms_and_labels(workspace):
     ],
 )
 def test_what_is_missing_is_said_and_nothing_is_written(workspace, given, said):
-    assert workspace.run("init", "--yes", *given) == 2
+    assert workspace.run("init", *given) == 2
     assert said in workspace.err
     assert not (workspace.root / "policies").exists()
-
-
-def test_on_a_terminal_it_asks_and_labels_only_where_there_are_some(workspace, monkeypatch):
-    terminal = io.StringIO("mine\nlabels\n\nyes, no\n\nrace\ncommand\nacme\n")
-    terminal.isatty = lambda: True
-    monkeypatch.setattr("sys.stdin", terminal)
-    assert workspace.run("init") == 0, workspace.err
-    assert workspace.out.count("Its labels") == 2
-    policy = loaded(workspace.root / "policies" / "mine.yaml")
-    assert policy["suites"][0]["task"]["labels"] == ["yes", "no"]
-    assert policy["suites"][0]["perturbations"] == ["race"]
-    assert policy["system"] == {
-        "command": {"run": ["python", "rag_app.py"], "takes": ["documents"]}
-    }
 
 
 ODD = (
@@ -337,7 +322,7 @@ def test_no_name_of_a_service_writes_into_its_policy(workspace, place, tmp_path)
             (root / "data").mkdir()
             (root / "data" / f"{name}.csv").write_text("id,text\n1,One.\n2,Two.\n3,C\n4,D\n")
         os.chdir(root)
-        code = workspace.run("init", "--yes", "--system", "http")
+        code = workspace.run("init", "--system", "http")
         try:
             system = loaded(root / POLICY)["system"]
             serve = system["serve"]["command"]
@@ -374,7 +359,7 @@ def test_a_policy_is_not_valid_while_a_value_is_open(workspace, opening):
     app, key = OPEN[opening]
     (workspace.root / "main.py").write_text(app)
     system = "http" if app else "endpoint"
-    assert workspace.run("init", "--yes", "--task", "free", "--system", system) == 0
+    assert workspace.run("init", "--task", "free", "--system", system) == 0
     first = f"Next: put yours where {POLICY} says `put-yours-here`\n      fairgate check {POLICY}\n"
     assert first in workspace.out
     path = workspace.root / POLICY
@@ -390,8 +375,8 @@ def test_a_policy_is_not_valid_while_a_value_is_open(workspace, opening):
 
 @pytest.mark.parametrize("system", ["http", "command", "python"])
 def test_an_example_that_is_written_is_called_one(workspace, system):
-    assert workspace.run("init", "--yes", "--system", system) == 0
+    assert workspace.run("init", "--system", system) == 0
     assert "rag_app.py is a small example that answers" in workspace.out
     assert "put-yours-here" not in workspace.out + (workspace.root / POLICY).read_text()
-    assert workspace.run("init", "--yes", "--system", system) == 0
+    assert workspace.run("init", "--system", system) == 0
     assert "is a small example" not in workspace.out

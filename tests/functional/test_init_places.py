@@ -1,6 +1,5 @@
 """`fairgate init` where it is called, and what it says to do next; the cache stays out of git."""
 
-import io
 import subprocess
 
 import pytest
@@ -25,7 +24,7 @@ def test_in_a_folder_of_a_repository_the_workflow_stands_at_its_top(repository, 
     service = repository.root / "services" / "shop"
     service.mkdir(parents=True)
     monkeypatch.chdir(service)
-    assert repository.run("init", "--yes") == 0
+    assert repository.run("init") == 0
     assert "wrote  ../../.github/workflows/services-shop-rag-fairness.yml" in repository.out
     workflow = loaded(repository.root / ".github/workflows/services-shop-rag-fairness.yml")
     step = next(s for s in workflow["jobs"]["gate"]["steps"] if s.get("id") == "fairgate")
@@ -38,7 +37,7 @@ def test_in_a_folder_of_a_repository_the_workflow_stands_at_its_top(repository, 
 
 
 def test_at_the_top_nothing_names_a_root_and_the_workflow_cancels_what_is_superseded(repository):
-    assert repository.run("init", "--yes") == 0
+    assert repository.run("init") == 0
     assert "no git repository" not in repository.out
     path = repository.root / ".github/workflows/rag-fairness.yml"
     assert "root:" not in path.read_text()
@@ -53,55 +52,14 @@ def test_a_folder_that_no_workflow_can_name_is_refused(repository, monkeypatch):
     odd = repository.root / "ser vices"
     odd.mkdir()
     monkeypatch.chdir(odd)
-    assert repository.run("init", "--yes") == 2
+    assert repository.run("init") == 2
     assert "'ser vices'" in repository.err
     assert list(odd.iterdir()) == []
 
 
 def test_without_a_repository_it_is_said(workspace):
-    assert workspace.run("init", "--yes") == 0
+    assert workspace.run("init") == 0
     assert "in no git repository" in workspace.out
-
-
-@pytest.fixture
-def typed(workspace, monkeypatch):
-    """Return a function that has `fairgate init` read lines from a terminal."""
-
-    def started(text):
-        terminal = io.StringIO(text)
-        terminal.isatty = lambda: True
-        monkeypatch.setattr("sys.stdin", terminal)
-        return workspace.run("init")
-
-    return started
-
-
-def test_a_name_is_asked_for_first_and_until_it_is_one(workspace, typed):
-    assert typed("my policy\nmine\n\n\n\n\n\n") == 0, workspace.err
-    assert workspace.out.index("Name of the policy") < workspace.out.index("What the system")
-    assert workspace.out.count("Name of the policy") == 2
-    assert (workspace.root / "policies/mine.yaml").is_file()
-
-
-@pytest.mark.parametrize("said", ["", "own\n", "own\n\nrecorded\n", None])
-def test_where_nobody_answers_the_option_that_asks_nothing_is_named(workspace, monkeypatch, said):
-    monkeypatch.setattr("sys.stdin", None if said is None else io.StringIO(said))
-    assert workspace.run("init") == 2
-    assert "add --yes" in workspace.err
-    assert "interrupted" not in workspace.err
-    assert not (workspace.root / "policies").exists()
-
-
-def test_who_interrupts_a_question_is_told_so(workspace, typed):
-    assert typed("own\n") == 130
-    assert "interrupted" in workspace.err
-
-
-def test_a_recorded_system_is_offered_fewer_sources(workspace, typed):
-    assert typed("own\n\n\n\nrecorded\n\n5\n") == 0, workspace.err
-    assert loaded(workspace.root / "policies/own.yaml")["suites"][0]["limit"] == 5
-    assert workspace.run("check", "policies/own.yaml") == 0
-    assert "5 sources" in workspace.out
 
 
 @pytest.mark.parametrize(
@@ -109,7 +67,7 @@ def test_a_recorded_system_is_offered_fewer_sources(workspace, typed):
     [("demo", "fairgate check"), ("models", "fairgate export"), ("recorded", "fairgate check")],
 )
 def test_the_next_step_works(workspace, system, first):
-    workspace.run("init", "--yes", "--system", system)
+    workspace.run("init", "--system", system)
     step = workspace.out.split("Next: ")[1].splitlines()[0]
     assert step.startswith(first)
     assert step.split()[1] in cli.list_commands(None)

@@ -100,7 +100,7 @@ def started(name, **more):
     )  # fmt: skip
 
 
-STARTER = "fairgate init --yes --system command --terms age --limit 24 --name"
+STARTER = "fairgate init --system command --terms age --limit 24 --name"
 COMMITTED = "git add -A && git commit -qm gate && git push -q origin main"
 FEW = (
     "sed -i 's/limit: 25.*/limit: 12/; s/perturbations: .*/perturbations: [race]/' policies/*.yaml"

@@ -63,7 +63,7 @@ def starter(workspace, monkeypatch):
 
     def written(*options, limit="24"):
         given = ["--terms", "age", "--limit", limit]
-        assert workspace.run("init", "--yes", *given, *options) == 0, workspace.err
+        assert workspace.run("init", *given, *options) == 0, workspace.err
         out = workspace.out
         for path in (workspace.root / POLICY, workspace.root / "rag_app.py"):
             if path.is_file():
@@ -78,7 +78,7 @@ def starter(workspace, monkeypatch):
 @pytest.mark.parametrize("system", ["python", "command", "http", "demo"])
 def test_what_init_and_all_after_it_print(workspace, starter, system, task):
     if system == "demo" and task in ("free", "labels"):
-        assert workspace.run("init", "--yes", "--task", task, *TASKS[task], "--system", system) == 2
+        assert workspace.run("init", "--task", task, *TASKS[task], "--system", system) == 2
         assert "name another --system" in workspace.err
         return
     out = starter("--task", task, *TASKS[task], "--system", system)

@@ -58,7 +58,7 @@ def _call(*arguments: str) -> int:
 def _starter(sources: int) -> tuple[str, Sequence[Mapping[str, str]]]:
     """Return the policy that `init` writes, and its plan."""
     with tempfile.TemporaryDirectory() as folder, _in_folder(Path(folder)):
-        options = ["--yes", "--system", "recorded", "--name", "w", "--limit", str(sources)]
+        options = ["--system", "recorded", "--name", "w", "--limit", str(sources)]
         if _call("init", *options) or _call("plan", "policies/w.yaml", "--output", "plan.jsonl"):
             raise RuntimeError("the starter has no plan")
         plan = [json.loads(line) for line in Path("plan.jsonl").read_text().splitlines()]

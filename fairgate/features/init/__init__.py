@@ -14,7 +14,7 @@ from fairgate.domain.errors import ExitCode, UsageError
 from fairgate.domain.wording import listed, quoted
 from fairgate.features.init.service import service_in
 from fairgate.io.regular import text_of
-from fairgate.terminal.options import EXISTING_FILE, require_terminal
+from fairgate.terminal.options import EXISTING_FILE
 
 _SYSTEMS = ("demo", "models", "recorded", "http", "command", "python", "endpoint")
 _APPLICATIONS = ("http", "command", "python")
@@ -33,15 +33,6 @@ _TERMS = "policies/terms.yaml"
 _SOURCES = 25
 """Sources of a starter that scores labels: 1,050 questions."""
 _OTHER_FOLDER = "another folder"
-_ASKED = {
-    "name": "Name of the policy",
-    "task": "What the system answers (free: sentences, as a support or help bot does)",
-    "labels": "Its labels, with commas between",
-    "questions": "Table of your questions (empty: shipped ones)",
-    "terms": "Who asks: sets, files of sets, or phrases such as `A nurse`",
-    "owner": "Owner of your fork or copy of FairGate on GitHub",
-    "system": "System under test", "limit": "Questions to ask, each about 40 times (empty: all)",
-}  # fmt: skip
 _IMAGE = re.compile(r"^FROM python:(3\.(?:1[1-9]|[2-9]\d))\b|^EXPOSE (\d+)", re.MULTILINE)
 NOTHING: Mapping[str, Any] = {
     "install": "", "corpus": "",
@@ -57,21 +48,20 @@ _CORPORA = ("corpus", "documents", "notes", "knowledge")
 
 
 def _name(text: str) -> str:
-    """Return a name that can be one; else it is refused, or asked for again."""
+    """Return a name that can be one. Raises BadParameter."""
     if not re.fullmatch(r"[a-z][a-z0-9_-]{0,59}", text) or text in _WORDS:
         raise click.BadParameter(f"found {quoted(text)}, expected {_NAME_FORM}: `rag-fairness`")
     return text
 
 
 def _owner(text: str) -> str:
-    """Return an account's name as GitHub has them; else it is refused, or asked for again."""
+    """Return an account's name as GitHub has them. Raises BadParameter."""
     if not re.fullmatch(r"[A-Za-z0-9](?:-?[A-Za-z0-9_]){0,99}", text):
         raise click.BadParameter(f"found {quoted(text)}, expected an account of GitHub's: `acme`")
     return text
 
 
 @click.command(short_help="Write a starter policy, a baselines folder and a workflow.")
-@click.option("--yes", is_flag=True, help="Ask nothing: take the answers given as options.")
 @click.option(
     "--name", type=_name, metavar="NAME", default="rag-fairness", show_default=True,
     help="Name of the policy.",
@@ -109,7 +99,7 @@ def _owner(text: str) -> str:
     help="Sources that are asked about (default: 25 for the embedded models, "
 "else all).",
 )  # fmt: skip
-def init(*, yes: bool, **options_given: Any) -> int:
+def init(**options_given: Any) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
 
     In a folder of a repository the workflow is written at the repository's top, with `root:`. A
@@ -122,9 +112,6 @@ def init(*, yes: bool, **options_given: Any) -> int:
     shows = "demo" if options_given["task"] in _EMBEDDED else "http"
     options_given["system"] = options_given["system"] or ("http" if seen["service"] else shows)
     options_given["owner"] = options_given["owner"] or own_owner() or REPOSITORY.split("/")[-2]
-    if not yes:
-        require_terminal("--yes")
-        _ask(options_given)
     name, task, owner = options_given["name"], options_given["task"], options_given.pop("owner")
     if (task == "labels") != bool(options_given["labels"]):
         raise UsageError("--task labels needs --labels, and no other task takes them")
@@ -176,20 +163,6 @@ def init(*, yes: bool, **options_given: Any) -> int:
     return ExitCode.PASS
 
 
-def _ask(options_given: dict[str, Any]) -> None:
-    """Ask for each option, with what is given as the default."""
-    for option in init.params:
-        field, kind, default = str(option.name), option.type, options_given.get(str(option.name))
-        task, limits = options_given["task"], options_given["system"] == "recorded"
-        wanted = {"labels": task == "labels", "terms": task != "options", "limit": limits}
-        if field in _ASKED and wanted.get(field, True):
-            options_given[field] = click.prompt(
-                _ASKED[field], type=kind, show_default=bool(default),
-                default=default or (None if field == "labels" else ""),
-                value_proc=lambda text, kind=kind: kind(text) if text else None,
-            )  # fmt: skip
-
-
 def _rendered(template: str, **values: object) -> str:
     """Return a text of `templates/`; its signs are `<% %>` and `<< >>`, as files hold braces."""
     import jinja2
@@ -226,7 +199,7 @@ def starter_files(
     """Return path → content of what the folder needs to begin; paths from the folder.
 
     `root` is the folder's place in its repository, `services/shop`, and empty where it is the top;
-    `seen` what was found in it, and `given` the answers of `fairgate init`. Editors are told the
+    `seen` what was found in it, and `given` the options of `fairgate init`. Editors are told the
     schema at the owner's address, where one is known.
     """
     from fairgate.io.tables import table_columns

@@ -36,12 +36,12 @@ def test_a_name_that_its_own_policy_would_refuse_is_refused_by_init(
     name, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    assert main(["init", "--yes", "--name", name]) == 2
+    assert main(["init", "--name", name]) == 2
     assert "lower-case letters" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
 def test_a_name_that_init_takes_is_one_of_a_policy(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["init", "--yes", "--name", "a-b_9"]) == 0
+    assert main(["init", "--name", "a-b_9"]) == 0
     assert main(["check", *map(str, tmp_path.glob("policies/*.yaml"))]) == 0, capsys.readouterr()
