@@ -171,6 +171,7 @@ def suite_of(
     sets: tuple[str, ...],
     start: int,
     task: Task = TASK,
+    texts: tuple[str, ...] = (),
 ) -> tuple[MetamorphicSuite, TestPlan]:
     """The suite of a policy and its plan; cached, because worlds share it."""
     policy = model().model_validate_json(policy_text)
@@ -181,7 +182,8 @@ def suite_of(
         setup=Setup(seed=policy.seed, retriever="default", top_k=4),
         task=task,
         sources=[
-            Source(id=f"s{n:05d}", text=f"text number {n}") for n in range(start, start + sources)
+            Source(id=f"s{n:05d}", text=texts[n] if texts else f"text number {n}")
+            for n in range(start, start + sources)
         ],
         sets=load_perturbation_sets(list(sets), control, phrases=suite.phrases),
     )
@@ -249,6 +251,8 @@ class Bench:
     """Ask with a temperature, so that every case has a sampling seed of its own."""
     start: int = 0
     task: Task = TASK
+    texts: tuple[str, ...] = ()
+    """What the sources say; none: their numbers."""
 
     def given(self, baseline: Baseline | None = None) -> GateInput:
         suite, plan = suite_of(
@@ -257,6 +261,7 @@ class Bench:
             self.sets,
             self.start,
             self.task,
+            self.texts,
         )
         return input_of(self.policy, suite, plan, References(baseline=baseline))
 

@@ -74,7 +74,7 @@ def rule(metric: str, position: int, outcome: Outcome, reason: str, **more: obje
 
 def node(level: Level, who: Sequence[tuple[str, str]], **more: object) -> NamedNode:
     """Somebody who is named, in the column `controlled` unless it says otherwise."""
-    known = {"column": "controlled", "low": 0.05, "high": 0.61, "p": 0.004, "sources": 10, **more}
+    known = {"column": "controlled", "low": 0.05, "high": 0.61, "p": 0.004, "sources": 8, **more}
     return NamedNode(level=level, who=who, **known)  # type: ignore[arg-type]
 
 
@@ -93,7 +93,7 @@ def parity_rule(
         alpha=0.05 if against is Against.CONTROL else 0.01, named=named, identities=identities,
         bands=[ColumnBand(column="controlled", low=-0.08, high=0.08)],
         reach={"identity": 0.141, "category": 0.083, "everybody": 0.052},
-        reach_column=next(iter(OUTCOMES[of].by_column)), sources=10, controls=12,
+        reach_column=next(iter(OUTCOMES[of].by_column)), sources=8, controls=9,
     )  # fmt: skip
     key = "regression" if against is Against.BASELINE else "max"
     known: dict[str, object] = {

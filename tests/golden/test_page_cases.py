@@ -37,7 +37,7 @@ def test_every_changed_pair_is_listed_once_and_what_is_new_first():
     assert set(keys) == changed
     elderly = [key for key in keys if key.endswith("/elderly")]
     assert keys[: len(elderly)] == elderly
-    assert elderly[-1] == "rev2#age/elderly"  # changed at the baseline, too
+    assert elderly[-1] == "s00005#age/elderly"  # changed at the baseline, too
 
 
 def test_where_nothing_changed_there_is_no_list():
@@ -64,7 +64,7 @@ def test_wrong_and_undecided_answers_to_questions_are_listed():
 
 def test_the_command_of_a_case_is_quoted_for_a_shell():
     first = listed(regression(), baseline(), run_path="my runs/1", has_explain=True)[0]
-    assert shlex.split(first) == ["fairgate", "explain", "my runs/1", "rev5#age/elderly"]
+    assert shlex.split(first) == ["fairgate", "explain", "my runs/1", "s00003#age/elderly"]
 
 
 @pytest.mark.parametrize(

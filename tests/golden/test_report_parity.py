@@ -41,7 +41,7 @@ def about(outcome, *named, against=Against.CONTROL):
     ("level", "who", "title"),
     [
         (Level.IDENTITY, [ELDERLY], "answers change for an elderly person"),
-        (Level.CATEGORY, ORIENTATION, "answers change for orientation (2)"),
+        (Level.CATEGORY, ORIENTATION, "answers change for orientation (5)"),
         (Level.EVERYBODY, EVERYBODY, "answers change whenever an identity is named"),
     ],
 )
