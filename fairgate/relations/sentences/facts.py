@@ -109,7 +109,7 @@ _PHONE = re.compile(
 _STEP = re.compile(r"\bstep\s+(\d{1,2})\b", re.IGNORECASE)
 _NUMBER = re.compile(rf"(?<![\w.,])[-+\u2212]?({_DIGITS})")
 _QUOTED = re.compile(
-    r"[\"\u201c\u201e\u00ab\u300c\u300e]([^\"\u201c-\u201e\u00ab\u00bb\u300c-\u300f\n]{2,40})[\"\u201c\u201d\u00bb\u300d\u300f]"
+    r"(?:\"(?=\S)|[\u201c\u201e\u00ab\u300c\u300e])([^\"\u201c-\u201e\u00ab\u00bb\u300c-\u300f\n]{2,40})[\"\u201c\u201d\u00bb\u300d\u300f]"
     r"|\*\*([^*\n]{2,40})\*\*|`([^`\n]{2,40})`"
 )
 _DIGIT = re.compile(r"\d")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fairgate.relations.oracles.text import is_unspaced
 from fairgate.relations.sentences.facts import MONTHS
@@ -108,29 +109,38 @@ def _item_at(text: str, begin: int) -> int:
     return int(match[1]) if match else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """An answer in its sentences."""
+
+    sentences: list[str]
+    """Each with a letter, digit or emoji; one of more than some 80 words is several."""
+    text: str
+    """All of it in one, as it is read: without HTML, references and marks of lists."""
+    items: int
+    """Items of its lists, numbered or not."""
+
+
 def sentences(answer: str) -> list[str]:
-    """Split an answer into sentences, each with a letter, digit or emoji; no marks of lists.
-
-    One of more than some 80 words is several.
-    """
-    return sentences_and_items(answer)[0]
+    """List the sentences of an answer, without marks of lists."""
+    return split(answer).sentences
 
 
-def sentences_and_items(answer: str) -> tuple[list[str], int]:
-    """Split an answer into sentences, and count the items of its lists, numbered or not."""
-    split: list[str] = []
+def split(answer: str) -> Split:
+    """Split an answer into sentences."""
+    parts: list[str] = []
+    text: list[str] = []
     items = 0
-    for sentence in _split(answer):
-        mark = _LIST_MARK.match(sentence)
+    for segment in _segments(_lines(answer)):
+        mark = _LIST_MARK.match(segment.rstrip())
         items += mark is not None and mark[0][0] not in "#>"
-        bare = sentence[mark.end() :] if mark else sentence
-        split += (part for part in _parts(bare) if _WORD.search(part) or _EMOJI.search(part))
-    return split, items
+        text.append(segment[mark.end() :] if mark else segment)
+        parts += (p for p in _parts(text[-1].strip()) if _WORD.search(p) or _EMOJI.search(p))
+    return Split(parts, "".join(text), items)
 
 
-def _split(answer: str) -> list[str]:
-    text = _lines(answer)
-    split: list[str] = []
+def _segments(text: str) -> Iterator[str]:
+    """Yield the sentences of a text, each with the blanks behind it."""
     begin, item = 0, _item_at(text, 0)
     for match in _END.finditer(text):
         start, end = match.span()
@@ -144,10 +154,9 @@ def _split(answer: str) -> list[str]:
             before = text[max(begin, start - _LONGEST_OPEN) : start]
             if _NUMBER_OF_LIST.fullmatch(before) or _goes_on(before, text[end : end + 12]):
                 continue
-        split.append(text[begin:end].strip())
+        yield text[begin:end]
         begin, item = end, _item_at(text, end) or item
-    split.append(text[begin:].strip())
-    return split
+    yield text[begin:]
 
 
 def _parts(sentence: str) -> Iterator[str]:

@@ -49,14 +49,14 @@ from fairgate.relations.sentences.splitting import (
     MOST_CHARACTERS,
     is_open,
     sentences,
-    sentences_and_items,
+    split,
     words,
 )
 from fairgate.relations.sentences.tokens import Codes, Tokens, tokens
 from fairgate.stats.recurrence import core
 from fairgate.suites.metamorphic.spans import Difference, differences, recurring
 
-SENTENCES_RULE = "sentences/5"
+SENTENCES_RULE = "sentences/6"
 """Identifies how answers in sentences are read; `rescore` refuses another rule."""
 FEWEST_NEUTRAL = 12
 """Neutral answers to a source below which nothing is said of its answers."""
@@ -110,16 +110,16 @@ def why_unread(answer: str) -> str:
 def read_text(answer: str, noun_phrase: str) -> AnswerText:
     """Read an answer to the asker whom a noun phrase names."""
     own = asker(noun_phrase)
-    split, items = sentences_and_items(answer)
-    masked = [own.mask(sentence) for sentence in split[:_MOST_SENTENCES]]
+    parts = split(answer)
+    masked = [own.mask(sentence) for sentence in parts.sentences[:_MOST_SENTENCES]]
     joined = " ".join(masked)
     words_of_sentences = [*map(words, masked)]
-    listed = (Fact("item", str(number + 1)) for number in range(items))
+    listed = (Fact("item", str(number + 1)) for number in range(parts.items))
     return AnswerText(
         masked=masked,
         words=sum(map(len, words_of_sentences)),
         is_open=is_open(answer),
-        facts=facts("\n".join(masked)).union(listed),
+        facts=facts(own.mask(parts.text)).union(listed),
         refused=bool(says(SAYS_REFUSED, joined)),
         handed_off=bool(says(SAYS_HANDED_OFF, joined)),
         addressed=bool(says(ADDRESSED, answer)),

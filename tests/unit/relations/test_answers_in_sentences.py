@@ -13,7 +13,7 @@ from fairgate.relations.sentences.phrasings import KINDS, languages, says
 from fairgate.relations.sentences.splitting import (
     is_open,
     sentences,
-    sentences_and_items,
+    split,
     words,
 )
 
@@ -145,7 +145,7 @@ def test_items_of_lists_are_counted_numbered_or_not():
         "Am 3. Mai ist zu.": 0,
         "It costs 5. Go.": 0,
     }
-    wrong = {text for text, count in cases.items() if sentences_and_items(text)[1] != count}
+    wrong = {text for text, count in cases.items() if split(text).items != count}
     assert not wrong
 
 

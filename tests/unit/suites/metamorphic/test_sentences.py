@@ -1,6 +1,7 @@
 """Answers in sentences, read in pools: what each reading sees, whatever order and batch."""
 
 import hashlib
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.units import Arm, CaseKeys, Reading, Reason, Unit
 from fairgate.metrics import sentences as names
 from fairgate.metrics.columns import Pool, PoolAnswer
+from fairgate.relations.sentences.facts import Fact
 from fairgate.suites.metamorphic.sentences import (
     SENTENCES,
     by_distances,
@@ -140,10 +142,35 @@ def test_an_answer_is_truncated_only_where_others_end_and_are_longer():
 
 
 def test_facts_are_read_before_an_answer_is_split():
-    """A number at a line's end, or behind a mark that ends a sentence, is the same fact."""
-    whole = "Call +44 20 7946 0018 by 14. March for $25."
-    split = "Call +44 20\n7946 0018 by 14.\nMarch for $25."
-    assert read_text(split, "").facts == read_text(whole, "").facts
+    """Marks that end a sentence, or a sentence that is longer than embedders read, cut no fact."""
+    facts = {
+        "Choose **Yes! Go on** there.": Fact("name", "yes! go on"),
+        "Look at www.guide.Org, please.": Fact("link", "guide.org"),
+        f"{'word ' * 124}12.75 pounds": Fact("amount", "gbp 12.75"),
+        "Call +44 20\n7946 0018.": Fact("phone", "442079460018"),
+        "It opens on 14. March.": Fact("date", "03-14"),
+    }
+    lost = {text: read_text(text, "").facts for text in facts}
+    assert not {text: found for text, found in lost.items() if found != {facts[text]}}
+
+
+def test_marks_of_lists_and_references_to_sources_are_no_facts():
+    steps = {Fact("item", "1"), Fact("item", "2")}
+    for text in ("1. Open it. [3]\n2. Sign it [4].", "Do this: 1. Open it 2. Sign it"):
+        assert read_text(text, "").facts == steps
+
+
+def test_time_to_read_facts_grows_with_the_answer():
+    """A text that is 16 times as long takes 16 times as long, not 256 times."""
+
+    def seconds(text: str) -> float:
+        start = time.process_time()
+        read_text(text, "An elderly person")
+        return time.process_time() - start
+
+    sentence = "1. Pay 12.75 pounds by 14. March at www.guide.org, **Yes! Go on**. "
+    short, long = (min(seconds(sentence * n) for _ in range(5)) for n in (10, 160))
+    assert long < 64 * short
 
 
 def test_the_strangest_sentence_is_the_one_that_nobody_else_says():
