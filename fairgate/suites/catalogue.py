@@ -31,6 +31,6 @@ SUITE_KINDS: Catalogue[SuiteKind] = Catalogue(
     "kind of suite",
     package="fairgate.suites",
     plugins="fairgate.suites",
-    locations={"metamorphic": "metamorphic.policy:KINDS", "bbq": "question_items.policy:KINDS"},
+    locations={"metamorphic": "metamorphic.kind:KINDS", "bbq": "question_items.kind:KINDS"},
 )
 """A line for each: its id, and a table in its file. A file is read when a policy names its kind."""

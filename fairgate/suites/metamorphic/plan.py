@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from fairgate.domain.cases import (
     WRITTEN,
@@ -31,9 +30,7 @@ from fairgate.relations.relation import (
     NotApplicable,
     Varies,
 )
-
-if TYPE_CHECKING:
-    from fairgate.suites.metamorphic.suite import MetamorphicSuite
+from fairgate.suites.metamorphic.definition import JUDGE, SuiteDefinition
 
 _FORM_OF_ANSWERS = (
     "Write a numbered or bulleted list.",
@@ -44,8 +41,6 @@ _FORM_OF_ANSWERS = (
 
 SOURCE, FOLLOW_UP = "source", "follow-up"
 """The roles of a pair's cases."""
-JUDGE = "judge"
-"""Name of the oracle that reads verdicts."""
 PARTS = ("first part", "second part")
 """The roles of the cases that each do one part of what a combined follow-up does."""
 ALONE = "alone"
@@ -58,7 +53,7 @@ _PLACES = [
 _OF_CONVERSATION = {SOURCE: 0, FOLLOW_UP: 1, ALONE: 2}
 
 
-def build_plan(suite: MetamorphicSuite, relations: Sequence[MetamorphicRelation]) -> TestPlan:
+def build_plan(suite: SuiteDefinition, relations: Sequence[MetamorphicRelation]) -> TestPlan:
     """Return the plan of all relations, one after the other, source by source.
 
     A source that several relations put alike is asked once; each reads the answer by its own
@@ -160,7 +155,7 @@ def sources_of(relation: MetamorphicRelation, sources: Iterable[Source]) -> Iter
 
 
 def _follow_ups(
-    relation: MetamorphicRelation, linter: Linter, source: Source, suite: MetamorphicSuite
+    relation: MetamorphicRelation, linter: Linter, source: Source, suite: SuiteDefinition
 ) -> tuple[list[FollowUp], list[Rejected]]:
     follow_ups_or_none = relation.follow_ups(source, suite.sets)
 
@@ -203,7 +198,7 @@ def _cases(
     relation: MetamorphicRelation,
     question_asked: Asked,
     source: Source,
-    suite: MetamorphicSuite,
+    suite: SuiteDefinition,
 ) -> Iterator[Case]:
     """Yield the case of each key, text and turns before for each repeat, first the bare key.
 
@@ -246,14 +241,14 @@ def _cases(
             yield case._replace(before=before) if before else case
 
 
-def judge_cases(pair: tuple[str, ...], suite: MetamorphicSuite) -> tuple[str, ...]:
+def judge_cases(pair: tuple[str, ...], suite: SuiteDefinition) -> tuple[str, ...]:
     """Return the keys of what the judges are asked about a pair."""
     count = suite.setup.judge.count if suite.setup.judge is not None else 0
     return tuple(judge_key(pair[-1], number + 1) for number in range(count))
 
 
 def _judged(
-    pair: tuple[str, ...], instruction: str, cluster: str, suite: MetamorphicSuite
+    pair: tuple[str, ...], instruction: str, cluster: str, suite: SuiteDefinition
 ) -> Iterator[Case]:
     """Yield what each judge is asked about a pair; the texts follow from the responses."""
     for judge, key in enumerate(judge_cases(pair, suite)):
@@ -279,7 +274,7 @@ def _units(
     relation: MetamorphicRelation,
     source: Source,
     before: bytes,
-    suite: MetamorphicSuite,
+    suite: SuiteDefinition,
 ) -> Iterator[Unit]:
     """Yield the unit of each follow-up, by key.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, Tag, field_validator, model_validator
@@ -23,13 +22,9 @@ from fairgate.domain.schema import (
     Text,
 )
 from fairgate.domain.wording import listed
-from fairgate.suites.catalogue import SuiteKind
 
 if TYPE_CHECKING:
-    from fairgate.relations.perturbation_sets import PerturbationSet
     from fairgate.relations.relation import MetamorphicRelation
-    from fairgate.suites.metamorphic.suite import MetamorphicSuite
-    from fairgate.suites.suite import Materials, Setup
 
 
 NO_TASK = "none"
@@ -40,10 +35,6 @@ PAPER_CONTROL = "paper"
 """What policies may call the nine nouns `neutral`."""
 LABEL_PLACE = "{label}"
 DEFAULT_SENTIMENT = "minilm-sentiment"
-_NAMES_APART = (
-    "the relations `names/*` need pools of names, such as `names-us-gender`, and no other relation "
-    "takes them: give names a suite of their own, with pools alone under `perturbations`"
-)
 
 
 def _form(text: str) -> str:
@@ -304,59 +295,3 @@ class SuitePolicy(SuiteModel):
     def accesses(self) -> tuple[Access, ...]:
         """Return nothing: sources, tasks and terms are files."""
         return ()
-
-
-def load(policy: SuitePolicy, setup: Setup, materials: Materials) -> MetamorphicSuite | None:
-    """Return the suite; None where the materials reported a problem."""
-    from fairgate.relations.relation import Varies
-    from fairgate.suites.metamorphic.sentences import FEWEST_NEUTRAL
-    from fairgate.suites.metamorphic.suite import (
-        MetamorphicSuite,
-        chosen_sources,
-        misfits,
-        relations_of,
-    )
-
-    if not setup.answers:
-        depth = policy.retrieve_only or setup.top_k
-        policy = policy.model_copy(update={"retrieve_only": depth})
-    relations = relations_of(policy)
-    makes = any(relation.varies is not Varies.PAIRS for relation in relations)
-    task = materials.task(policy.task) if policy.task != NO_TASK else None
-    setup = replace(setup, top_k=policy.retrieve_only or setup.top_k)
-    faults = list(misfits(policy, setup.judge, relations, task))
-    for field, sentence in faults:
-        materials.report(field, sentence)
-    limit = None if any(relation.varies is Varies.PAIRS for relation in relations) else policy.limit
-    read = materials.sources(policy.sources, limit, policy.attributes)
-    policy = policy.with_matched_control(relations)
-    sets: Sequence[PerturbationSet] | None = ()
-    if makes:
-        sets = materials.perturbation_sets(
-            policy.perturbations, policy.control, phrases=policy.phrases
-        )
-    if read is None or sets is None:
-        return None
-    by_name = {
-        relation.varies is Varies.NAMES
-        for relation in relations
-        if relation.varies is not Varies.PAIRS
-    }
-    if len(by_name | {group.is_pool for group in sets if not group.control}) > 1:
-        materials.report("perturbations", _NAMES_APART)
-        return None
-    neutral = sum(len(group.terms) for group in sets if group.control)
-    if policy.reads_sentences and neutral < FEWEST_NEUTRAL:
-        words = (
-            f"answers in sentences are read beside {FEWEST_NEUTRAL} control prompts or more; the "
-            f"suite has {neutral}: name a larger set, such as `control: neutral-phrases`"
-        )
-        materials.report("control", words)
-        return None
-    sources = materials.attempt("sources", lambda: chosen_sources(read, relations, policy.limit))
-    if sources is None or faults or (task is None and policy.task != NO_TASK):
-        return None
-    return MetamorphicSuite(policy=policy, setup=setup, task=task, sources=sources, sets=sets)
-
-
-KINDS = {"metamorphic": SuiteKind("metamorphic", SuitePolicy, load)}

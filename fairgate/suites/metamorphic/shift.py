@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from fairgate.domain.cases import reference_key, repeat_key
 from fairgate.domain.executions import Document, Execution
@@ -17,6 +16,7 @@ from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.oracles.text import spoken
 from fairgate.suites.metamorphic.assess import CONTROLS, EXCLUDED, document_key, exposures_of
+from fairgate.suites.metamorphic.definition import SuiteDefinition
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.metamorphic.sentences import (
     AnswerText,
@@ -26,9 +26,6 @@ from fairgate.suites.metamorphic.sentences import (
     why_unread,
 )
 from fairgate.suites.readings import Readings
-
-if TYPE_CHECKING:
-    from fairgate.suites.metamorphic.suite import MetamorphicSuite
 
 
 class _OfReference(Mapping[tuple[str, str], Execution]):
@@ -52,7 +49,7 @@ class _OfReference(Mapping[tuple[str, str], Execution]):
 
 
 def shift_columns(
-    suite: MetamorphicSuite,
+    suite: SuiteDefinition,
     assessed: AssessedSuite,
     readings: Readings,
     executions: Executed,
@@ -102,7 +99,7 @@ def shift_columns(
 
 
 def _of_answers(
-    suite: MetamorphicSuite, unit: Unit, readings: Readings, label_ranks: Mapping[str, int]
+    suite: SuiteDefinition, unit: Unit, readings: Readings, label_ranks: Mapping[str, int]
 ) -> dict[str, Claim]:
     names = (shift.ANSWER, shift.UNREADABLE, shift.DIRECTION)
     if suite.policy.retrieve_only or unit.verdicts:
@@ -114,7 +111,7 @@ def _of_answers(
 
 
 def _in_sentences(
-    suite: MetamorphicSuite, units: Sequence[Unit], executions: Executed, vectors: VectorsOf
+    suite: SuiteDefinition, units: Sequence[Unit], executions: Executed, vectors: VectorsOf
 ) -> list[Claim] | None:
     """1 where an answer differs from the reference's by any reading; None: none is read so.
 
@@ -142,7 +139,7 @@ def _in_sentences(
 
 
 def texts_beside(
-    suite: MetamorphicSuite, unit: Unit, executions: Executed
+    suite: SuiteDefinition, unit: Unit, executions: Executed
 ) -> tuple[list[AnswerText], list[AnswerText]]:
     """Answers of the system, and of the reference, to a follow-up, as they are read; by repeat."""
     key, who = unit.asks[FOLLOW_UP], unit.names.get("noun_phrase", "")
@@ -158,7 +155,7 @@ def texts_beside(
     return several[0], several[1]
 
 
-def _changes(suite: MetamorphicSuite, unit: Unit, own: Claim, readings: Readings) -> Claim:
+def _changes(suite: SuiteDefinition, unit: Unit, own: Claim, readings: Readings) -> Claim:
     """1 where naming somebody changes the answer and not the reference's, -1 the reverse."""
     if suite.policy.retrieve_only or unit.verdicts:
         return Reason.NOT_ASKED

@@ -7,14 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from itertools import pairwise
 
-from fairgate.domain.cases import WRITTEN, Source, Task, TestPlan, follow_up_key
-from fairgate.domain.errors import DataError
+from fairgate.domain.cases import TestPlan, follow_up_key
 from fairgate.domain.executions import CorpusDocument
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import UNREPORTED, Claim, Reason, Unit
-from fairgate.domain.wording import first_few, listed, quoted
+from fairgate.domain.wording import first_few, quoted
 from fairgate.metrics import shift
 from fairgate.metrics.attack_success_rate import COLUMNS as STEADINESS
 from fairgate.metrics.catalogue import METRICS
@@ -25,19 +23,10 @@ from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET
 from fairgate.metrics.parity import CONTROLLED, SCORES
 from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
-from fairgate.relations.catalogue import CODE_OF, RELATIONS, relations_named
+from fairgate.relations.catalogue import CODE_OF, RELATIONS
 from fairgate.relations.linter import Linter
-from fairgate.relations.oracles.judge import JudgeOracle
-from fairgate.relations.oracles.oracle import Oracle
 from fairgate.relations.oracles.text import spoken
-from fairgate.relations.oracles.tone import ToneOracle
-from fairgate.relations.perturbation_sets import PerturbationSet
-from fairgate.relations.relation import (
-    MetamorphicRelation,
-    NotApplicable,
-    Varies,
-    judge_instruction,
-)
+from fairgate.relations.relation import NotApplicable, Varies
 from fairgate.suites.metamorphic.assess import (
     COLUMNS,
     CONTROLS,
@@ -46,8 +35,9 @@ from fairgate.suites.metamorphic.assess import (
     assess_pairs,
     document_columns,
 )
-from fairgate.suites.metamorphic.plan import FOLLOW_UP, JUDGE, build_plan, sources_of
-from fairgate.suites.metamorphic.policy import LABEL_PLACE, NO_CONTROL, NO_TASK, SuitePolicy
+from fairgate.suites.metamorphic.definition import SuiteDefinition
+from fairgate.suites.metamorphic.plan import FOLLOW_UP, build_plan, sources_of
+from fairgate.suites.metamorphic.policy import NO_CONTROL
 from fairgate.suites.metamorphic.pools import pool_columns_of
 from fairgate.suites.metamorphic.sentences import (
     SENTENCES,
@@ -57,7 +47,7 @@ from fairgate.suites.metamorphic.sentences import (
 from fairgate.suites.metamorphic.shift import shift_columns
 from fairgate.suites.metamorphic.speakers import cautions
 from fairgate.suites.readings import Readings
-from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, JudgeSetup, Setup, Suite
+from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER
 
 _BEFORE_WHAT_DIFFERS = 20
 _NOT_EVALUATED = {
@@ -73,212 +63,9 @@ _NOT_EVALUATED = {
 }
 
 
-def relations_of(policy: SuitePolicy) -> list[MetamorphicRelation]:
-    """Return the relations that a suite names, families expanded."""
-    return [RELATIONS[name] for name in relations_named(policy.relations)]
-
-
-def misfits(
-    policy: SuitePolicy,
-    judge: JudgeSetup | None,
-    relations: Sequence[MetamorphicRelation],
-    task: Task | None,
-) -> Iterator[tuple[str, str]]:
-    """Yield field and sentence for each pair of settings that do not fit together."""
-    reads = [
-        relation.id for relation in relations if relation.reads_task and not policy.retrieve_only
-    ]
-    if policy.reads_degrees:
-        yield from _unscorable(policy, reads, task)
-    others = [relation.id for relation in relations if relation.varies is not Varies.DOCUMENTS]
-    if others and len(others) < len(relations):
-        needs = "changes questions, and `documents/subject` documents: give each a suite of its own"
-        yield "relations", f"{listed(others, last='and')} {needs}"
-    if policy.repeats > 1 and policy.retrieve_only:
-        yield "repeats", "nothing varies that is only retrieved; leave it out"
-    if policy.task == NO_TASK and reads:
-        yield "task", f"{listed(reads)} reads labels, so the suite needs a `task`; add one"
-    answered = () if policy.retrieve_only else relations
-    judged = [relation for relation in answered if judge_instruction(relation, task)]
-    if several := [relation.id for relation in judged if relation.compares_three]:
-        sentence = (
-            f"{listed(several, last='and')} compares three answers, which no judge does: name a "
-            "task with `labels` or `tone` for it"
-        )
-        yield "relations", sentence
-    elif judge is None and judged:
-        names = listed([relation.id for relation in judged], last="and")
-        sentence = (
-            f"{names} compares open answers, which language models judge: "
-            "name them with `judge` at the top of the policy, or name only relations that need "
-            "none"
-        )
-        yield "relations", sentence
-    if policy.turns and not any(relation.varies is Varies.TURNS for relation in relations):
-        turning = listed(
-            [f"`{relation.id}`" for relation in RELATIONS if relation.varies is Varies.TURNS]
-        )
-        yield "turns", f"no relation of the suite asks in turns; add {turning}, or remove them"
-    if policy.reads_sentences and policy.retrieve_only:
-        yield "read", "the suite asks for no answers, only for documents; leave it out"
-    if task is not None and task.is_judged and policy.control != NO_CONTROL:
-        sentence = (
-            "judges compare an answer with the source's, not with those of control prompts; set "
-            "`control: none`"
-        )
-        yield "control", sentence
-
-
-def _unscorable(
-    policy: SuitePolicy, reads: Sequence[str], task: Task | None
-) -> Iterator[tuple[str, str]]:
-    """Yield why a suite that asks for degrees cannot have them."""
-    if not reads or task is None or not task.labels:
-        sentence = (
-            "degrees are those of a task's labels, and the suite reads none: take `degrees` out, "
-            "or name a task with `labels`"
-        )
-        yield "read", sentence
-    elif not task.scale:
-        sentence = (
-            "degrees need labels from the worst to the best: give the task an `order`, or take "
-            "`degrees` out"
-        )
-        yield "read", sentence
-    else:
-        texts = sorted(answer_forms(task, policy.forms), key=lambda form: form[1])
-        for (label, text), (other, longer) in pairwise(texts):
-            if longer.startswith(text):
-                sentence = (
-                    f"{quoted(longer)} ({quoted(other)}) begins with {quoted(text)} "
-                    f"({quoted(label)}), so that one probability would count twice; remove a form, "
-                    "or rename a label"
-                )
-                yield "forms", sentence
-    if not policy.generates and policy.repeats > 1:
-        yield "repeats", "degrees do not vary where nothing is generated; leave it out"
-
-
-def answer_forms(task: Task, forms: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Canonical label and text of every form, each text once."""
-    texts: dict[str, str] = {}
-    for form in forms:
-        for label in task.labels:
-            for word in (label, label[:1].upper() + label[1:]):
-                texts.setdefault(form.replace(LABEL_PLACE, word), task.canonical(label))
-    return tuple((label, text) for text, label in texts.items())
-
-
-def chosen_sources(
-    sources: Sequence[Source], relations: Sequence[MetamorphicRelation], limit: int | None
-) -> list[Source]:
-    """Return the sources that the relations use, at most `limit` for each relation.
-
-    Written follow-ups belong to the relation that they name, everything else to the relations that
-    make their own. Those of other relations are left out. Raises DataError where a relation has
-    none, where written ones that name none are not asked, and where a row is none of its relation.
-    """
-    if any(each.varies is Varies.DOCUMENTS for each in relations) and not any(
-        each.document for each in sources
-    ):
-        raise DataError(
-            "no source names a document: give the table the columns `document_id` and `document`, "
-            "its text with braces around whom it names"
-        )
-    makes = [relation.id for relation in relations if relation.varies is not Varies.PAIRS]
-    counts = dict.fromkeys(
-        (relation.id for relation in relations if relation.varies is Varies.PAIRS), 0
-    )
-    free = 0
-    chosen: list[Source] = []
-    for source in sources:
-        name = source.pairs[0].relation if source.pairs else ""
-        if name == WRITTEN and WRITTEN not in counts:
-            raise DataError(
-                f"source {quoted(source.id)} has written follow-ups, such as "
-                f"{quoted(source.pairs[0].variant)}, which none of the suite's relations asks: add "
-                "`written` to `relations`, or rename the table's columns that have a `/`"
-            )
-        free += (is_plain := name in ("", WRITTEN))
-        if name in counts:
-            counts[name] += 1
-            reason = RELATIONS[name].follow_ups(source, ())
-            if isinstance(reason, NotApplicable):
-                raise DataError(f"source {quoted(source.id)} {reason.reason}; change its row")
-            if limit is None or counts[name] <= limit:
-                chosen.append(source)
-        elif is_plain and makes and (limit is None or free <= limit):
-            chosen.append(source)
-    without = [name for name, count in counts.items() if not count]
-    if without:
-        there = Counter(source.pairs[0].relation for source in sources if source.pairs)
-        offered = f"; it has pairs of {listed(sorted(there), last='and')}" if there else ""
-        raise DataError(
-            f"the table has no pairs of {listed(without)}{offered}: name another table "
-            "(`meta-fair` is embedded), or take the relation out"
-        )
-    if makes and not free:
-        raise DataError(
-            f"every row of the table names its relation, and {listed(makes)} makes its follow-ups "
-            "from rows that name none: give that relation a suite of its own"
-        )
-    return chosen
-
-
 @dataclass(frozen=True, kw_only=True)
-class MetamorphicSuite(Suite):
-    """A suite of metamorphic tests, loaded."""
-
-    policy: SuitePolicy
-    setup: Setup
-    task: Task | None
-    """None where every relation has an oracle of its own."""
-    sources: Sequence[Source]
-    sets: Sequence[PerturbationSet]
-    """The perturbation sets, the control arm's last."""
-
-    @cached_property
-    def relations(self) -> Mapping[str, MetamorphicRelation]:
-        """Return the relations by id, in the order of the policy."""
-        return {relation.id: relation for relation in relations_of(self.policy)}
-
-    @cached_property
-    def oracles(self) -> Mapping[str, Oracle]:
-        """Return an oracle for each relation, and what reads the verdicts of judges."""
-        if self.policy.retrieve_only:
-            return {}
-        oracles_by_name = {
-            name: relation.oracle(self.task) for name, relation in self.relations.items()
-        }
-        if self.policy.reads_sentences:
-            for name, oracle in oracles_by_name.items():
-                if isinstance(oracle, ToneOracle):
-                    oracles_by_name[name] = replace(oracle, is_beside=True)
-        judge = self.setup.judge
-        if judge is not None and any(self.judges(one) for one in self.relations.values()):
-            oracles_by_name[JUDGE] = JudgeOracle(judge.definition, shows_pair=judge.shows_pair)
-        return oracles_by_name
-
-    def judges(self, relation: MetamorphicRelation) -> bool:
-        """Return whether judges compare the answers to a relation's pairs."""
-        return bool(self.asked_of_judge(relation))
-
-    def asked_of_judge(self, relation: MetamorphicRelation) -> str:
-        """Return the judges' instruction for a relation's pairs; empty where none is asked."""
-        judge = self.setup.judge
-        return judge_instruction(
-            relation,
-            self.task,
-            has_judge=judge is not None,
-            shows_pair=judge is None or judge.shows_pair,
-        )
-
-    @cached_property
-    def forms(self) -> tuple[tuple[str, str], ...]:
-        """Labels, one of each group of equals, and the texts that are scored for them."""
-        if self.task is None or not self.policy.reads_degrees:
-            return ()
-        return answer_forms(self.task, self.policy.forms)
+class MetamorphicSuite(SuiteDefinition):
+    """A suite of metamorphic tests: plans and assesses what its definition says."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -304,24 +91,6 @@ class MetamorphicSuite(Suite):
         """The score from which the task says that somebody is selected."""
         score = None if self.task is None else self.task.score
         return None if score is None or score.selected is None else score.selected.low
-
-    @property
-    def _own_columns(self) -> tuple[str, ...]:
-        """Columns that single relations fill, each once."""
-        return tuple(
-            dict.fromkeys(
-                name for relation in self.relations.values() for name in relation.own_columns
-            )
-        )
-
-    @property
-    def shift_columns(self) -> tuple[str, ...]:
-        """Columns that compare with the policy's reference."""
-        ordered = (shift.DIRECTION,) if self.task is not None and self.task.order else ()
-        degrees = (shift.DEGREE,) if self.forms else ()
-        ranked = (shift.EXPOSURE,) if EXPOSURE[0] in self._own_columns else ()
-        answers = shift.ANSWER, shift.CHANGES, shift.UNREADABLE
-        return (*answers, *ordered, *degrees, shift.DOCUMENTS, *ranked)
 
     @cached_property
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
@@ -389,19 +158,6 @@ class MetamorphicSuite(Suite):
             if pair.is_control
         )
         return [*phrases, *dict.fromkeys(written)]
-
-    @cached_property
-    def first_phrases(self) -> Mapping[tuple[str, str], str]:
-        """Category and term of identities that several phrases say, to what reports call them.
-
-        A group of a pool of names is called by its own word. Empty where one phrase says each.
-        """
-        return {
-            (group.id, term.group or term.term): term.group or term.noun_phrase
-            for group in self.sets
-            for term in group.terms
-            if term.group or term.also
-        }
 
     @property
     def has_control_arm(self) -> bool:
