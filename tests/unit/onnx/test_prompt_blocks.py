@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from fakes.decoders import DEMO, BitsDecoder, TokenDecoder, builder_folder, session_of
+from fakes.decoders import DEMO, BitsDecoder, builder_folder, session_of
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -175,37 +175,6 @@ def test_scored_options_share_their_prompt_and_no_bit_depends_on_it(monkeypatch)
 
 def test_graphs_that_count_the_tokens_of_rows_share_nothing(tmp_path):
     assert not session_of(builder_folder(tmp_path / "builder")).shares
-
-
-def spoiled(when, by):
-    """Return a `_run` whose logits after something are wrong for some batches."""
-    run = DecoderSession._run
-
-    def wrong(self, ids, positions, cache, wanted, **options):
-        follows = cache.mask.shape[1] > ids.shape[1]
-        logits, values = run(self, ids, positions, cache, wanted, **options)
-        return (logits * np.float32(1 + by) if follows and when(ids) else logits), values
-
-    return wrong
-
-
-@pytest.mark.parametrize(
-    ("when", "by"),
-    [
-        (lambda ids: ids.shape[1] > 1 and ids.shape[0] > 2, 2e-7),
-        (lambda ids: ids.shape[1] > 1, 0.1),
-    ],
-    ids=["depends on the batch by a bit", "is wrong after keys"],
-)
-def test_a_graph_whose_arithmetic_depends_on_the_split_or_the_batch_shares_nothing(
-    when, by, monkeypatch
-):
-    monkeypatch.setattr(DecoderSession, "_run", spoiled(when, by))
-    engine = TokenDecoder(DEMO, 3)
-    assert engine._session.pads
-    assert not engine._session.shares
-    monkeypatch.undo()
-    assert engine.answers(PROMPTS) == TokenDecoder(DEMO, 3).answers(PROMPTS)
 
 
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])

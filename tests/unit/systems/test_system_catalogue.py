@@ -4,12 +4,13 @@ import json
 
 import pytest
 from fakes.policies import parse_policy, schema
-from fakes.toy_system import ToyPolicy, toy_kind
+from fakes.toy_distribution.fairgate_toy import ParrotPolicy
 
 from fairgate.domain.errors import PolicyError
 from fairgate.domain.executions import Chat, Decoding
 from fairgate.domain.schema import NamesOutside, SystemModel
-from fairgate.systems.catalogue import kind_of, policy_parts, registered
+from fairgate.systems import catalogue
+from fairgate.systems.catalogue import kind_of, policy_parts
 from fairgate.systems.generator import GeneratorPolicy
 from fairgate.systems.local import prompt_facts
 from fairgate.systems.system_kind import SystemKind
@@ -17,7 +18,7 @@ from fairgate.systems.system_kind import SystemKind
 POLICY = """\
 version: 1
 name: toy
-system: {toy: {answer: positive}}
+system: {parrot: {answer: positive}}
 suites:
   - {id: s, task: sentiment, sources: sources.jsonl, perturbations: [gender]}
 gates:
@@ -25,14 +26,21 @@ gates:
 """
 
 
-def test_what_a_toy_says_is_checked_located_and_in_the_schema():
-    with registered(toy_kind()):
-        assert isinstance(parse_policy(POLICY, "p").policy.system, ToyPolicy)
-        said = r"p:3:16: unknown key `anser` in `system.toy`.*did you mean `answer`\?"
-        with pytest.raises(PolicyError, match=said):
-            parse_policy(POLICY.replace("answer:", "anser:"), "p")
-        assert "toy" in json.dumps(schema())
-    assert "toy" not in json.dumps(schema())
+class Installed:
+    """An entry point of a distribution."""
+
+    def load(self):
+        return ParrotPolicy
+
+
+def test_what_a_kind_of_a_distribution_says_is_checked_located_and_in_the_schema(monkeypatch):
+    assert "parrot" not in json.dumps(schema())
+    monkeypatch.setattr(catalogue, "plugins", lambda _: [Installed()])
+    assert isinstance(parse_policy(POLICY, "p").policy.system, ParrotPolicy)
+    said = r"p:3:19: unknown key `anser` in `system.parrot`.*did you mean `answer`\?"
+    with pytest.raises(PolicyError, match=said):
+        parse_policy(POLICY.replace("answer:", "anser:"), "p")
+    assert "parrot" in json.dumps(schema())
 
 
 def test_the_keys_that_are_known_beforehand_are_those_of_the_models():
@@ -42,9 +50,9 @@ def test_the_keys_that_are_known_beforehand_are_those_of_the_models():
 
 @pytest.mark.parametrize("part", ["accesses", "capabilities", "open"])
 def test_a_kind_without_a_part_is_no_kind(part):
-    lacking = type("Lacking", (ToyPolicy,), {part: getattr(SystemKind, part)})
+    lacking = type("Lacking", (ParrotPolicy,), {part: getattr(SystemKind, part)})
     with pytest.raises(TypeError, match=part):
-        lacking(toy={})
+        lacking(parrot={"answer": "positive"})
 
 
 def test_a_suite_that_does_not_tell_what_it_reaches_is_no_suite():
