@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fairgate.domain.cases import Case, Pair, Source, Task, TestPlan
-    from fairgate.domain.catalogue import Command, Feature
     from fairgate.domain.errors import (
         ApplicationError,
         DataError,
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from fairgate.domain.executions import CorpusDocument, Document, Execution, Stop
     from fairgate.domain.outcomes import Better, Outcome, Subject
     from fairgate.domain.ports import OpenSystem, Progress, Runtime
+    from fairgate.domain.registry import Command, Feature
     from fairgate.domain.schema import Access, Capabilities, Strict, SuiteModel
     from fairgate.domain.units import Assessed, Reading, Reason, Unit
     from fairgate.metrics.columns import Pool, PoolAnswer, PoolColumns, pool_by_pool
@@ -128,7 +128,7 @@ __all__ = [
 ]  # fmt: skip
 _NAMES = {
     "fairgate.domain.cases": "Case Pair Source Task TestPlan",
-    "fairgate.domain.catalogue": "Command Feature",
+    "fairgate.domain.registry": "Command Feature",
     "fairgate.domain.errors": (
         "ApplicationError DataError FairGateError ModelError PolicyError UsageError"
     ),

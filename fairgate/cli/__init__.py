@@ -25,10 +25,10 @@ from typing import Any
 import click
 
 from fairgate import __version__
-from fairgate.domain.catalogue import CI, DAILY, FEATURES, GROUPS, MORE, Command, at
 from fairgate.domain.errors import ExitCode, FairGateError, StoreError, UsageError
+from fairgate.domain.registry import CI, DAILY, FEATURES, GROUPS, MORE, Command, at
 from fairgate.domain.wording import harmless, listed, nearest, quoted
-from fairgate.features.catalogue import SHIPPED
+from fairgate.features.shipped import SHIPPED
 from fairgate.terminal.options import EXISTING_FILE, common_options, import_relations
 from fairgate.terminal.output import Output, say
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.errors import BaselineError, ExitCode, UsageError
+from fairgate.domain.registry import FEATURES, at
 from fairgate.domain.wording import harmless
 from fairgate.github.runner import (
     Annotation,

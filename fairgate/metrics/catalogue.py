@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.registry import Registry
 from fairgate.metrics import attack_success_rate as asr
 from fairgate.metrics import (
     attribution,
@@ -14,7 +14,7 @@ from fairgate.metrics import (
 )
 from fairgate.metrics import retriever_robustness as rrs
 
-METRICS = BY_ID = Catalogue(
+METRICS = BY_ID = Registry(
     "metric",
     (
         *asr.METRICS,

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.outcomes import Subject
 from fairgate.domain.parity import SCORE, Against, rule_name
+from fairgate.domain.registry import Registry
 from fairgate.metrics import shift
 from fairgate.metrics.degrees import LOG_ODDS, points_of_probability
 from fairgate.metrics.direction import COLUMN as DIRECTION
@@ -128,7 +128,7 @@ class ParityOutcome:
         return self.reference_columns if against is Against.REFERENCE else self.columns
 
 
-OUTCOMES: Catalogue[ParityOutcome] = Catalogue(
+OUTCOMES: Registry[ParityOutcome] = Registry(
     "outcome",
     (
         ParityOutcome(

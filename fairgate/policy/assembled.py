@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar, Union
 from pydantic import BeforeValidator, Discriminator, Field, Tag, create_model
 
 from fairgate import REPOSITORY, __version__
-from fairgate.domain.catalogue import FEATURES, at
+from fairgate.domain.registry import FEATURES, at
 from fairgate.domain.schema import Decides, JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
 from fairgate.policy.schema import BASE, Policy

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.registry import Registry
 from fairgate.relations.relation import MetamorphicRelation
 
-RELATIONS: Catalogue[MetamorphicRelation] = Catalogue(
+RELATIONS: Registry[MetamorphicRelation] = Registry(
     "relation",
     see="fairgate relations list",
     package="fairgate.relations",

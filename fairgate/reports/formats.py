@@ -16,9 +16,9 @@ from enum import Enum
 from html import escape
 from itertools import chain
 
-from fairgate.domain.catalogue import FEATURES, Catalogue, at
 from fairgate.domain.outcomes import Change, RuleResult
 from fairgate.domain.parity import ParityResult, SelectionRate
+from fairgate.domain.registry import FEATURES, Registry, at
 from fairgate.domain.units import Arm, Assessed, Claim, Reason
 from fairgate.gate.baseline import Baseline
 from fairgate.gate.gate import GateResult
@@ -361,7 +361,7 @@ def _question(row: material.QuestionRow) -> dict[str, object]:
     }
 
 
-FORMATS: Catalogue[Format] = Catalogue(
+FORMATS: Registry[Format] = Registry(
     "format",
     (
         Format(
@@ -400,10 +400,10 @@ FORMATS: Catalogue[Format] = Catalogue(
 )
 
 
-def formats() -> Catalogue[Format]:
+def formats() -> Registry[Format]:
     """Return the formats of the core, then those of features."""
     places = (location for feature in FEATURES for location in feature.formats.values())
-    return Catalogue("format", (*FORMATS, *map(at, places)))
+    return Registry("format", (*FORMATS, *map(at, places)))
 
 
 def known_files() -> list[str]:

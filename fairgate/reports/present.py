@@ -12,10 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairgate.domain.catalogue import FEATURES, at
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome, RuleResult, Subject
 from fairgate.domain.parity import Level
+from fairgate.domain.registry import FEATURES, at
 from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fairgate.domain.catalogue import Catalogue
+from fairgate.domain.registry import Registry
 from fairgate.domain.schema import SuiteModel
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class SuiteKind:
     """Returns the suite of a policy's model; None where the materials reported a problem."""
 
 
-SUITE_KINDS: Catalogue[SuiteKind] = Catalogue(
+SUITE_KINDS: Registry[SuiteKind] = Registry(
     "kind of suite",
     package="fairgate.suites",
     plugins="fairgate.suites",

@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from fairgate.domain.catalogue import FEATURES
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Runtime
+from fairgate.domain.registry import FEATURES
 from fairgate.domain.wording import listed
 from fairgate.io.regular import IrregularFileError, content_of, require_regular
 from fairgate.terminal.document import failing_as_json

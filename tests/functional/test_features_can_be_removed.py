@@ -1,4 +1,4 @@
-"""A feature is its file or folder and its entry in the catalogue: without both all else stays.
+"""A feature is its file or folder and its entry in `shipped.py`: without both all else stays.
 
 One more is one file and one entry.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fairgate
-from fairgate.features.catalogue import SHIPPED
+from fairgate.features.shipped import SHIPPED
 
 PACKAGE = Path(fairgate.__file__).parent
 FEATURES = PACKAGE / "features"
@@ -21,7 +21,7 @@ FOUND = sorted(
     one.stem
     for one in FEATURES.iterdir()
     if one.suffix == ".py" or (one / "__init__.py").is_file()
-    if one.stem not in ("__init__", "catalogue")
+    if one.stem not in ("__init__", "shipped")
 )
 FORMATS = ["md", "html", *(name for feature in SHIPPED for name in feature.formats)]
 CALLS = """
@@ -90,10 +90,10 @@ def house_without(removed, folder):
         if one.name not in ("features", "__pycache__"):
             (folder / "fairgate" / one.name).symlink_to(one)
     for one in (PACKAGE / "features").iterdir():
-        if one.stem not in (removed, "catalogue", "__pycache__"):
+        if one.stem not in (removed, "shipped", "__pycache__"):
             (features / one.name).symlink_to(one)
-    text = (PACKAGE / "features" / "catalogue.py").read_text()
-    (features / "catalogue.py").write_text(without_entry(text, removed) if removed else text)
+    text = (PACKAGE / "features" / "shipped.py").read_text()
+    (features / "shipped.py").write_text(without_entry(text, removed) if removed else text)
     return folder
 
 
@@ -178,8 +178,8 @@ def test_a_feature_is_added_by_one_file_and_one_entry(workspace, tmp_path):
     house = house_without("", tmp_path / "house")
     features = house / "fairgate" / "features"
     (features / "toy.py").write_text(TOY)
-    text = (features / "catalogue.py").read_text()
-    (features / "catalogue.py").write_text(text.removesuffix(")\n") + ENTRY)
+    text = (features / "shipped.py").read_text()
+    (features / "shipped.py").write_text(text.removesuffix(")\n") + ENTRY)
 
     policy = workspace.policy()
     (tmp_path / "policy.yaml").write_text(policy + "greeting: good morning\n")

@@ -1,11 +1,11 @@
-"""A catalogue reads the file of an entry when the entry is asked for, and names what is wrong."""
+"""A registry reads the file of an entry when the entry is asked for, and names what is wrong."""
 
 import sys
 
 import pytest
 
-from fairgate.domain.catalogue import Catalogue
 from fairgate.domain.errors import UsageError
+from fairgate.domain.registry import Registry
 from fairgate.relations.catalogue import RELATIONS
 
 
@@ -18,7 +18,7 @@ def toys(tmp_path, monkeypatch):
     (folder / "two.py").write_text("class Two:\n    id = 'another'\n")
     (folder / "rows.py").write_text("from .one import One\nTABLE = {'one': One()}\n")
     monkeypatch.syspath_prepend(tmp_path)
-    yield Catalogue("toy", package="toy_entries", locations={"one": "one:One", "two": "two:Two"})
+    yield Registry("toy", package="toy_entries", locations={"one": "one:One", "two": "two:Two"})
     for name in [name for name in sys.modules if name.startswith("toy_entries")]:
         del sys.modules[name]
 
@@ -34,7 +34,7 @@ def test_names_are_known_before_any_file_is_read(toys):
 
 
 def test_an_entry_may_be_a_row_of_a_table(toys):
-    of_table = Catalogue("toy", package="toy_entries", locations={"one": "rows:TABLE"})
+    of_table = Registry("toy", package="toy_entries", locations={"one": "rows:TABLE"})
     assert "toy_entries.rows" not in sys.modules
     assert of_table["one"] is sys.modules["toy_entries.rows"].TABLE["one"]
 

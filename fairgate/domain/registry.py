@@ -1,4 +1,4 @@
-"""Catalogues: everything of one sort, listed in one file, found by id; and what a feature brings.
+"""Registries: everything of one sort, listed in one file, found by id; and what a feature brings.
 
 A feature gives places, so that its files are imported when they are asked for.
 """
@@ -29,11 +29,11 @@ class Identified(Protocol):
 Entry = TypeVar("Entry", bound=Identified)
 
 
-class Catalogue(Generic[Entry]):
+class Registry(Generic[Entry]):
     """Entries in the order in which they are documented, then those of plugins. Ids are unique.
 
     An entry may be given by its location alone: its file is read when it is first asked for.
-    Entry points of installed distributions are looked for when the catalogue is first read.
+    Entry points of installed distributions are looked for when the registry is first read.
     """
 
     def __init__(
@@ -188,8 +188,8 @@ class Feature:
     """By input of the action, the location of what does it: see `step` in `github/gate_step.py`."""
 
 
-FEATURES: Catalogue[Feature] = Catalogue("feature", plugins="fairgate.features")
-"""Features of `features/catalogue.py`, added by the command line: code below it knows none."""
+FEATURES: Registry[Feature] = Registry("feature", plugins="fairgate.features")
+"""Features of `features/shipped.py`, added by the command line: code below it knows none."""
 
 
 def at(location: str) -> Any:

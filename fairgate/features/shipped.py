@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairgate.domain.catalogue import CI, DAILY, DATA, MORE, WHY, Command, Feature
+from fairgate.domain.registry import CI, DAILY, DATA, MORE, WHY, Command, Feature
 
 
 def _single(
