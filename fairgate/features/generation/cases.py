@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from fairgate import __version__
-from fairgate.domain.attributes import AttributeUse, Dimension, Manner, excluded
+from fairgate.domain.attributes import AttributeUse, Dimension, Manner
 from fairgate.domain.cases import Source
 from fairgate.domain.errors import DataError, UsageError
 from fairgate.domain.executions import CorpusSpec, GenerationRequest
@@ -23,6 +23,7 @@ from fairgate.features.generation.generators import (
     GENERATORS,
     CaseTemplate,
     Ingredients,
+    fitting_rows,
     load_templates,
 )
 from fairgate.features.generation.pairs import BY_MODEL, refuse_to_replace
@@ -280,28 +281,10 @@ MOST_STRENGTH = 4
 
 def combinations_of(template: CaseTemplate, strength: int) -> Iterator[Combination]:
     """Yield the combinations that a row of a template can state, each once."""
-    slots = template.named_values()
-    clashes = {
-        name: {other[0] for values in slots for other in values if excluded((name, value), other)}
-        for slot in slots
-        for name, value in slot
-    }
-
-    def fits(name: str, chosen: Sequence[str]) -> bool:
-        return clashes[name].isdisjoint(chosen)
-
-    def can_fill(chosen: Combination, others: Sequence[Sequence[str]]) -> bool:
-        """Return whether the other slots can be filled too."""
-        return not others or any(
-            fits(name, chosen) and can_fill((*chosen, name), others[1:]) for name in others[0]
-        )
-
-    names = [[name for name, _ in slot] for slot in slots]
-    for numbers in itertools.combinations(range(len(names)), strength):
-        others = [slot for n, slot in enumerate(names) if n not in numbers]
-        for chosen in itertools.product(*(names[n] for n in numbers)):
-            if all(fits(name, chosen) for name in chosen) and can_fill(chosen, others):
-                yield tuple(sorted(chosen))
+    rows, names = fitting_rows(template), template.named_values()
+    for slots in itertools.combinations(range(len(names)), strength):
+        for row in np.unique(rows[:, slots], axis=0).tolist():
+            yield tuple(sorted(names[slot][n][0] for slot, n in zip(slots, row, strict=True)))
 
 
 class CombinationCounts:

@@ -352,6 +352,17 @@ class Counts:
         return np.stack(groups)
 
 
+def fitting_rows(template: CaseTemplate) -> Cells:
+    """Return the rows `[rows, slots]` without two values that nobody has together."""
+    slots = template.named_values()
+    rows = np.indices([len(values) for values in slots]).reshape(len(slots), -1).T
+    fits = np.ones(len(rows), dtype=bool)
+    for (n, uses), (m, others) in itertools.combinations(enumerate(slots), 2):
+        clash = np.array([[excluded(use, other) for other in others] for use in uses])
+        fits &= ~clash[rows[:, n], rows[:, m]]
+    return rows[fits]
+
+
 class CandidateRows:
     """The rows of one template, with how often each was used.
 
@@ -371,19 +382,7 @@ class CandidateRows:
         slots = len(template.slots)
         groups = counts.groups(template)
         self._without = [[n for n, g in enumerate(groups) if s not in g] for s in range(slots)]
-        values = enumerate(template.named_values())
-        tables = (
-            (n, m, np.array([[excluded(use, other) for other in other_uses] for use in uses]))
-            for (n, uses), (m, other_uses) in itertools.combinations(values, 2)
-        )
-        # Two slots and, `[values, values]`, which values of them nobody has together.
-        clashes = [clash for clash in tables if clash[2].any()]
-        rows = np.indices([len(slot.dimension.values) for slot in template.slots])
-        rows = rows.reshape(slots, -1).T
-        clash = np.zeros(len(rows), dtype=bool)
-        for slot, other, table in clashes:
-            clash |= table[rows[:, slot], rows[:, other]]
-        self._rows = rows[~clash]
+        self._rows = fitting_rows(template)
         self._cells = counts.cells(template, self._rows)
         self._uses = np.zeros(len(self._rows))
 
