@@ -184,8 +184,6 @@ class RuleRow:
     """On the cases that are compared, where there is a change; else on all of them."""
     interval: str
     """Of the value, on all decided cases."""
-    value: str
-    """On all decided cases."""
     base: str = NONE
     change: str = NONE
     change_interval: str = NONE
@@ -261,6 +259,5 @@ def _row(rule: RuleResult, name_of: Callable[[str], str], *, several: bool) -> R
         reasons=reasons,
         now=now,
         interval=interval(rule.interval, metric),
-        value=own_value,
         **figures,
     )

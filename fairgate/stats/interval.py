@@ -64,13 +64,6 @@ def wilson(successes: float, trials: float, *, confidence: float) -> IntervalOrR
     return Interval(low=low, high=high)
 
 
-def exact_interval(successes: int, trials: int, *, confidence: float) -> tuple[float, float]:
-    """Return Clopper and Pearson's interval of a share."""
-    tail, others = (1 - confidence) / 2, trials - successes
-    low = _exact_low(successes, trials, tail) if successes else 0.0
-    return low, 1 - _exact_low(others, trials, tail) if others else 1.0
-
-
 def influence(totals: ClusterTotals) -> Floats:
     """Return [G] what each cluster adds to the estimate beyond its expectation; sums to 0."""
     counts = totals.counts.sum(axis=0)

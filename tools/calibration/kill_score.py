@@ -46,7 +46,6 @@ from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.run_folder import replay
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.columns import VectorsOf
-from fairgate.stats.interval import exact_interval
 
 GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
 STATED = 0.3
@@ -111,8 +110,6 @@ class Tried:
     """Runs in which a rule failed that compares people: on control mutants, false kills."""
     rules: Sequence[CatchingRule]
     """Those that stopped a run, the most frequent first, then in the policy's order."""
-    interval: tuple[float, float]
-    """Clopper-Pearson, of the share that is caught."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,7 +354,6 @@ def _tried(strength: float, verdicts: Sequence[_Verdict]) -> Tried:
         failed=len(failed),
         about_people=sum(any(rule.compares_people for rule in rules) for rules in failed),
         rules=sorted(rules, key=lambda rule: (-rule.runs, rule.position)),
-        interval=exact_interval(caught, len(verdicts), confidence=0.95),
     )
 
 
