@@ -65,6 +65,7 @@ RECORDS = ("regression", "social-bias")
 """Canonical runs whose files for programs stand there; each of their shapes does."""
 KEPT = {"report.md": CANONICAL, "comment.md": CANONICAL, "console.txt": CANONICAL}
 KEPT |= {"report.html": ("pass", *RECORDS), "junit.xml": ("no-verdict", *RECORDS)}
+KEPT |= {"run.json": ("regression",)}
 
 
 @pytest.mark.parametrize(
