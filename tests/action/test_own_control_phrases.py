@@ -50,6 +50,6 @@ def test_a_change_that_brings_some_lists_the_new_ones(history, job):
 
 
 def test_shipped_ones_need_no_reader(history, job):
-    history.proposes(fair, {"policies/own.yaml": OWN.replace("own.yaml", "neutral-2")})
+    history.proposes(fair, {"policies/own.yaml": OWN.replace("own.yaml", "neutral")})
     job.pull(history, **ASKED)
     assert "of its own neutral" not in job.summary
