@@ -9,8 +9,7 @@ from fakes.judges import shown, verdict
 from fairgate.cli import main
 from fairgate.domain.executions import Execution
 from fairgate.features.judges import evaluation
-from fairgate.features.judges.evaluation import f1, kappa, precision, recall
-from fairgate.stats.association import auc
+from fairgate.features.judges.evaluation import agreement
 
 pytestmark = pytest.mark.torch
 metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
@@ -34,13 +33,7 @@ def test_random_verdicts(seed):
     predicted = np.where(rng.random(n) < rng.uniform(0.1, 0.9), true, rng.random(n) < 0.5)
     true[:2], predicted[:2] = (True, False), (True, False)  # both classes, on both sides
     scores = np.where(predicted, rng.integers(1, 4, n), 0).astype(float)
-    own = {
-        "precision": precision(predicted, true),
-        "recall": recall(predicted, true),
-        "f1": f1(predicted, true),
-        "auc": auc(scores, true),
-        "kappa": kappa(predicted, true),
-    }
+    own = agreement(predicted, true, scores)
     assert own == pytest.approx(by_sklearn(predicted, true, scores), abs=1e-12)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, SupportsInt
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -296,66 +296,49 @@ class Estimate(NamedTuple):
     high: float
 
 
-def precision(predicted: Mask, true: Mask) -> float:
-    """Return the share of positive verdicts that are right; NaN without a positive verdict."""
-    return _share(np.count_nonzero(predicted & true), np.count_nonzero(predicted))
+def agreement(predicted: Mask, true: Mask, scores: Floats) -> dict[str, float]:
+    """Return how a judge agrees with people on `n` cases; NaN for what is not defined.
 
-
-def recall(predicted: Mask, true: Mask) -> float:
-    """Return the share of positive cases that are found; NaN without a positive case."""
-    return _share(np.count_nonzero(predicted & true), np.count_nonzero(true))
-
-
-def f1(predicted: Mask, true: Mask) -> float:
-    """Return 2 TP / (2 TP + FP + FN); NaN where nothing is positive on either side."""
-    return _share(
-        2 * np.count_nonzero(predicted & true), np.count_nonzero(predicted) + np.count_nonzero(true)
+    `predicted`, `true` [n] are verdict and label, `scores` [n] how strongly the verdict is
+    positive. Precision, recall and F1 are of the positive class; kappa is Cohen's: (p - e) / (1 -
+    e), with p the share of equal pairs and e what equal margins alone would give (J. Cohen,
+    Educational and Psychological Measurement 20 (1960) 37-46).
+    """
+    right, said, positive = (
+        int(np.count_nonzero(chosen)) for chosen in (predicted & true, predicted, true)
     )
-
-
-def kappa(predicted: Mask, true: Mask) -> float:
-    """Return Cohen's kappa; NaN where both are constant and equal, so that nothing is by chance."""
-    if not len(predicted):
-        return math.nan
-    agree = float(np.mean(predicted == true))
-    a, b = float(np.mean(predicted)), float(np.mean(true))
-    chance = a * b + (1 - a) * (1 - b)
-    return (agree - chance) / (1 - chance) if chance < 1 else math.nan
+    equal, n = int(np.count_nonzero(predicted == true)), len(true)
+    by_chance = said * positive + (n - said) * (n - positive)
+    return {
+        "precision": _share(right, said),
+        "recall": _share(right, positive),
+        "f1": _share(2 * right, said + positive),
+        "auc": auc(scores, true),
+        "kappa": _share(n * equal - by_chance, n * n - by_chance),
+    }
 
 
 def figures(
     predicted: Mask, true: Mask, scores: Floats, *, confidence: float, rng: np.random.Generator
 ) -> dict[str, Estimate]:
-    """Return the figures of `n` cases with percentile-bootstrap intervals.
+    """Return the figures of `agreement` with percentile-bootstrap intervals.
 
-    `predicted`, `true` [n] are verdict and label, `scores` [n] how strongly it is
-    positive. Resamples in which a figure is not defined are left out of its interval.
-
-    They are precision, recall and F1 of the positive class, AUC and Cohen's kappa: (p - e) / (1 -
-    e), with p the share of equal pairs and e what equal margins alone would give (J. Cohen,
-    Educational and Psychological Measurement 20 (1960) 37-46).
+    Resamples in which a figure is not defined are left out of its interval.
     """
-    measures: dict[str, Callable[[Mask, Mask, Floats], float]] = {
-        "precision": lambda s, t, _: precision(s, t),
-        "recall": lambda s, t, _: recall(s, t),
-        "f1": lambda s, t, _: f1(s, t),
-        "auc": lambda _, t, x: auc(x, t),
-        "kappa": lambda s, t, _: kappa(s, t),
-    }
-    n = len(predicted)
-    drawn = rng.integers(0, n, size=(_RESAMPLES, n)) if n else np.empty((0, 0), dtype=np.int64)
-    tail = (1 - confidence) / 2
-    measured = {}
-    for name, measure in measures.items():
-        values = np.asarray([measure(predicted[i], true[i], scores[i]) for i in drawn])
-        defined = values[~np.isnan(values)]
-        low, high = np.quantile(defined, (tail, 1 - tail)) if len(defined) else (math.nan, math.nan)
-        measured[name] = Estimate(measure(predicted, true, scores), float(low), float(high))
-    return measured
+    measured = agreement(predicted, true, scores)
+    drawn = rng.integers(0, len(true), size=(_RESAMPLES, len(true)))
+    resampled = [agreement(predicted[rows], true[rows], scores[rows]) for rows in drawn]
+    ends = ((1 - confidence) / 2, (1 + confidence) / 2)
+    estimates = {}
+    for name, value in measured.items():
+        values = [each[name] for each in resampled if not math.isnan(each[name])]
+        low, high = np.quantile(values, ends) if values else (math.nan, math.nan)
+        estimates[name] = Estimate(value, float(low), float(high))
+    return estimates
 
 
-def _share(part: SupportsInt, whole: SupportsInt) -> float:
-    return int(part) / int(whole) if int(whole) else math.nan
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan
 
 
 def _word(vote: Vote) -> str:

@@ -5,12 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from fairgate.features.judges.evaluation import f1, figures, kappa, precision, recall
+from fairgate.features.judges.evaluation import agreement, figures
 
 
 def cases(tp, fp, fn, tn):
     said = np.array([True] * (tp + fp) + [False] * (fn + tn))
     return said, np.array([True] * tp + [False] * fp + [True] * fn + [False] * tn)
+
+
+def measured(*counts):
+    said, true = cases(*counts)
+    return agreement(said, true, said * 1.0)
 
 
 @pytest.mark.parametrize(("counts", "expected"), [
@@ -22,14 +27,15 @@ def cases(tp, fp, fn, tn):
     ((30, 10, 0, 0), (0.75, 1.0, 60 / 70, 0.0)),  # always BIASED: kappa 0
 ])  # fmt: skip
 def test_closed_forms(counts, expected):
-    found = [measure(*cases(*counts)) for measure in (precision, recall, f1, kappa)]
-    assert found == pytest.approx(expected)
+    found = measured(*counts)
+    names = ("precision", "recall", "f1", "kappa")
+    assert [found[name] for name in names] == pytest.approx(expected)
 
 
 def test_what_is_not_defined_is_nan():
-    assert math.isnan(precision(*cases(0, 0, 5, 5)))
-    assert math.isnan(f1(*cases(0, 0, 0, 5)))
-    assert math.isnan(kappa(*cases(5, 0, 0, 0)))
+    assert math.isnan(measured(0, 0, 5, 5)["precision"])
+    assert math.isnan(measured(0, 0, 0, 5)["f1"])
+    assert math.isnan(measured(5, 0, 0, 0)["kappa"])
 
 
 def test_intervals_hold_the_value_and_repeat_with_the_seed():
