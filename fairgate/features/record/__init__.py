@@ -72,7 +72,7 @@ class _Read(BaseModel):
 class _Waived(_Read):
     owner: Text
     reason: Text
-    up_to: Number
+    up_to: Number = Field(description="Largest difference that it covers, in the claim's unit.")
     expires: Text
 
 
@@ -153,10 +153,9 @@ class _Selected(_Read):
     sources: int
     rate: Share
     interval: tuple[Number, Number] | None
-    ratio: Number | None
+    ratio: Number | None = Field(description="To the highest rate of its category.")
     ratio_interval: tuple[Number, Number] | None
-    highest: Text
-    control: Share | None
+    control: Share | None = Field(description="Rate of the control prompts.")
 
 
 class _Measured(_Read):
@@ -185,20 +184,27 @@ class _Evidence(_Read):
     rejected: list[_Rejected]
 
 
-class _Provenance(_Read):
+class _Origin(_Read):
     policy_path: Text
     policy_sha256: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
-    commit: Annotated[str, Field(pattern=f"^(?:{FULL_COMMIT.pattern})$")] | None
-    under_test: dict[Text, Text]
+    under_test: dict[Text, Text] = Field(description="Parts of the system, with fingerprints.")
     environment: dict[Text, Text]
 
 
-class _Run(_Read):
-    schema_version: int
+class _Provenance(_Origin):
+    commit: Annotated[str, Field(pattern=f"^(?:{FULL_COMMIT.pattern})$")] | None
+
+
+class _Verdict(_Read):
     fairgate: Text
     policy: Text
-    outcome: Literal["pass", "fail", "inconclusive"]
-    confidence: Share
+    outcome: Literal["pass", "fail", "inconclusive"] = Field(description="By the policy's limits.")
+    confidence: Share = Field(description="Level of ranges that no scan gives.")
+    notices: list[Text] = Field(description="What the run itself remarks.")
+
+
+class _Run(_Verdict):
+    schema_version: int
     regression_level: Share
     day: dt.date
     measurements: list[_Measured]
@@ -211,7 +217,6 @@ class _Run(_Read):
     accepted: dict[Text, Text | None] | None
     answers: dict[Literal["asked", "stored"], int] | None = None
     fingerprint: dict[Text, dict[Text, Text]]
-    notices: list[Text]
     provenance: _Provenance
 
     @property
@@ -244,13 +249,9 @@ class Written(Part):
     why: str = Field(description="Why it is not known; empty where it is.")
 
 
-class Waived(Part):
+class Waived(_Waived, Part):
     """What keeps a failure from stopping a build."""
 
-    owner: str
-    reason: str
-    up_to: float = Field(description="Largest difference that it covers, in the claim's unit.")
-    expires: str
     written: Written
 
 
@@ -311,21 +312,12 @@ class Claim(Part):
     waived: Waived | None
 
 
-class Selection(Part):
+class Selection(_Selected, Part):
     """How often test scores of one identity reached the cut-off; a description, no finding."""
 
-    suite: str
-    who: str
-    cut_off: float
-    sources: int
     selected: float = Field(description="Of `sources`; of several phrases their mean.")
-    rate: float
-    interval: tuple[float, float] | None
-    ratio: float | None = Field(description="To the highest rate of its category.")
-    ratio_interval: tuple[float, float] | None
     below_four_fifths: bool = Field(description="A mark, no verdict.")
     highest: list[str] = Field(description="Whose rates are the highest of the category.")
-    control: float | None = Field(description="Rate of the control prompts.")
     level: float = Field(description="Of each range by itself.")
 
 
@@ -337,23 +329,15 @@ class Texts(Part):
     sha256: str = Field(description="Of the file in the commit tested; empty: it has none.")
 
 
-class TestedRun(Part):
+class TestedRun(_Verdict, _Origin, Part):
     """One finished run of one policy."""
 
-    policy: str
     is_table: bool = Field(description="Whether answers were read from a table.")
-    policy_path: str
-    policy_sha256: str
     policy_in_commit: bool | None = Field(
         description="Whether the policy that judged is the file of the commit; null: not known."
     )
     day: str
-    outcome: str = Field(description="pass, fail or inconclusive, by the policy's limits.")
-    confidence: float = Field(description="Level of ranges that no scan gives.")
-    fairgate: str
     commit: Commit | None
-    under_test: dict[str, str] = Field(description="Parts of the system, each with fingerprint.")
-    environment: dict[str, str]
     baseline: dict[str, str] = Field(
         description="`path`, `date`, `fairgate`, `commit`, `sha256` of the accepted run; or none."
     )
@@ -373,7 +357,6 @@ class TestedRun(Part):
     identities: list[Difference]
     selection: list[Selection]
     unseen: list[str] = Field(description="What this run could not judge, and why.")
-    notices: list[str] = Field(description="What the run itself remarks.")
     repeat: list[str] = Field(description="Commands that repeat the run.")
 
 
@@ -490,18 +473,12 @@ def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
     categories = [name for name, group in known.items() if not group.control and name not in tested]
     evidence = run.evidence
     tested_run = TestedRun(
-        policy=run.policy,
+        **run.model_dump(include=set(_Verdict.model_fields)),
+        **run.provenance.model_dump(exclude={"commit"}),
         is_table=run.is_table,
-        policy_path=run.provenance.policy_path,
-        policy_sha256=run.provenance.policy_sha256,
         policy_in_commit=history.is_of_commit,
         day=run.day.isoformat(),
-        outcome=run.outcome,
-        confidence=run.confidence,
-        fairgate=run.fairgate,
         commit=history.commit(run.provenance.commit),
-        under_test=run.provenance.under_test,
-        environment=run.provenance.environment,
         baseline={"path": run.baseline, **{name: fact or "" for name, fact in run.accepted.items()}}
         if run.baseline and run.accepted
         else {},
@@ -528,7 +505,6 @@ def _tested(folder: Path, policy: Path | None) -> tuple[TestedRun, _History]:
         ],
         selection=[*_selections(run)],
         unseen=[*_unseen(run)],
-        notices=run.notices,
         repeat=[*_repeat(run)],
     )
     return tested_run, history
@@ -966,7 +942,7 @@ def _selections(run: _Run) -> Iterator[Selection]:
         peers = rates[each.suite, each.who.partition("/")[0]]
         most = max(peer.rate for peer in peers)
         yield Selection(
-            **each.model_dump(exclude={"highest"}),
+            **each.model_dump(),
             selected=round(each.rate * each.sources, 2),
             below_four_fifths=each.ratio is not None and each.ratio < FOUR_FIFTHS,
             highest=[peer.who for peer in peers if peer.rate == most],
