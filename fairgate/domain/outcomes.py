@@ -243,21 +243,6 @@ class Attribution:
     """Crossed pairs with an undecided answer; others of their kind stand in for them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Instability:
-    """How stable the answers to the cases of a relation are over repeats."""
-
-    suite: str
-    relation: str
-    repeats: int
-    cases: int
-    """Cases with readable answers only."""
-    stability: float
-    """Share of the cases whose repeats all have one label."""
-    entropy: float
-    """Mean entropy of a case's labels, in bits; 0 is stable."""
-
-
 def short(fingerprint: str) -> str:
     """Return 12 hexadecimal digits that change with a fingerprint, or a text not to be shown."""
     return hashlib.sha256(fingerprint.encode()).hexdigest()[:12]

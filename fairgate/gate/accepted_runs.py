@@ -117,26 +117,13 @@ def labels_or_notice(read: Callable[[], Sequence[Label]]) -> tuple[Sequence[Labe
 
 def _is_file(path: Path, noun: str) -> bool:
     """Whether there is a file. Raises BaselineError for anything else, which is no first run."""
-    if path.is_file():
-        return True
-    # A folder that is a file, or a broken link, holds no baseline that could be missing.
-    odd = next((place for place in (path, *path.parents) if os.path.lexists(place)), None)
-    if odd is None or (odd != path and odd.is_dir()):
-        return False
-    is_folder = odd != path
-    wanted = "folder" if is_folder else "file"
-    what = (
-        "a folder"
-        if odd.is_dir()
-        else f"a link to {str(odd.readlink())!r}, where there is no {wanted}"
-        if odd.is_symlink()
-        else "a file"
-        if odd.is_file()
-        else "no regular file"
-    )
+    odd = next((place for place in (path, *path.parents) if os.path.lexists(place)), path)
+    if path.is_file() or (odd != path and odd.is_dir()) or not os.path.lexists(odd):
+        return path.is_file()
+    wanted, belongs = ("file", noun) if odd == path else ("folder", f"folder of the {noun}")
     raise BaselineError(
-        f"{odd}: {what} is at the place of the {f'folder of the {noun}' if is_folder else noun}; "
-        "remove it, restore what was there, or say `--baseline none` for a first run"
+        f"{odd}: no {wanted} is at the place of the {belongs}; remove it, restore what was there, "
+        "or say `--baseline none` for a first run"
     )
 
 

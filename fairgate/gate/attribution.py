@@ -24,8 +24,8 @@ from fairgate.gate.waves import Answers
 from fairgate.metrics.attribution import COLUMNS, GENERATOR, INTERACTION, RETRIEVAL
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits
 from fairgate.metrics.metric import Table, observe
-from fairgate.stats.interval import Interval, contrast, ratio_interval
-from fairgate.stats.observations import ClusterTotals, Floats, cluster_totals
+from fairgate.stats.interval import Interval, ratio_interval
+from fairgate.stats.observations import ClusterTotals, Floats, cluster_totals, contrast
 from fairgate.suites.metamorphic.assess import document_key, told_documents
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
 from fairgate.suites.suite import Suite

@@ -12,7 +12,6 @@ from fairgate.domain.outcomes import (
     Attribution,
     Degradation,
     Evidence,
-    Instability,
     Measurement,
     Origin,
     Outcome,
@@ -31,7 +30,6 @@ from fairgate.gate.decide import decide, weigh_evidence
 from fairgate.gate.labels import Precision, precisions
 from fairgate.gate.measure import (
     degradation,
-    instability,
     measure,
     tabulate,
 )
@@ -151,7 +149,6 @@ class GateResult:
     anchor_overlap: Overlap | None = None
     """How they relate to the anchor's."""
     attribution: Sequence[Attribution] = ()
-    instability: Sequence[Instability] = ()
     selection: Sequence[SelectionRate] = ()
     notices: Sequence[str] = ()
     """What a reader must know of the answers."""
@@ -234,7 +231,6 @@ def run_gate(
         result = replace(
             result,
             attribution=attribution,
-            instability=instability(plan.units, answers.readings),
             selection=[
                 rate
                 for name, suite in gate_input.suites.items()

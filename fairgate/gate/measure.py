@@ -10,10 +10,9 @@ import numpy as np
 
 from fairgate.domain.outcomes import (
     Degradation,
-    Instability,
     Measurement,
 )
-from fairgate.domain.units import Assessed, Unit, Value
+from fairgate.domain.units import Assessed, Unit
 from fairgate.gate.baseline import Baseline
 from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits, Column
@@ -24,17 +23,13 @@ from fairgate.metrics.metric import (
     observe,
 )
 from fairgate.metrics.retriever_robustness import BANDS
-from fairgate.stats.association import auc, entropy, stability
+from fairgate.stats.association import auc
 from fairgate.stats.interval import NoInterval, likely_range
 from fairgate.stats.observations import Floats, Observations, estimate
-from fairgate.suites.readings import Readings
 from fairgate.suites.suite import Suite
 
 _DECIMALS = 6
 _NOTHING_DECIDED = "nothing was decided"
-ReadingValues = Mapping[tuple[str, str, str], Sequence[Value]]
-"""Suite, relation and key to how the relation's oracle reads a case's repeats; cases with an
-unreadable one are left out."""
 
 
 def rounded(value: float) -> float:
@@ -240,44 +235,3 @@ def quartiles(table: Table) -> tuple[float, float] | None:
         return None
     low, high = (rounded(np.quantile(scores, q)) for q in (0.25, 0.75))
     return low, high
-
-
-def instability(units: Sequence[Unit], readings: Mapping[str, Readings]) -> list[Instability]:
-    """Return entropy and stability for each suite and relation; empty without repeats."""
-    answers: dict[tuple[str, str, str], Sequence[Value]] = {}
-    for unit in units:
-        relation = unit.dimensions.get("relation")
-        if relation is None or not readings[unit.suite].has_repeats:
-            continue
-        for key in unit.asks.values():
-            name = unit.suite, relation, key
-            repeats = () if name in answers else readings[unit.suite].repeats_of(key, relation)
-            values = [reading.value for reading in repeats if reading.value is not None]
-            if values and len(values) == len(repeats):
-                answers[name] = values
-    return steadiness(units, answers) if answers else []
-
-
-def steadiness(units: Sequence[Unit], answers: ReadingValues) -> list[Instability]:
-    """Return entropy and stability of the cases that each relation's pairs consist of."""
-    groups: dict[tuple[str, str], dict[str, None]] = {}
-    for unit in units:
-        if "relation" in unit.dimensions:
-            keys = groups.setdefault((unit.suite, unit.dimensions["relation"]), {})
-            keys |= dict.fromkeys(unit.asks.values())
-    instabilities = []
-    for (suite, relation), keys in groups.items():
-        names = [(suite, relation, key) for key in keys]
-        answered = [answers[name] for name in names if name in answers]
-        if answered:
-            instabilities.append(
-                Instability(
-                    suite=suite,
-                    relation=relation,
-                    repeats=max(len(case) for case in answered),
-                    cases=len(answered),
-                    stability=rounded(stability(answered)),
-                    entropy=rounded(math.fsum(entropy(case) for case in answered) / len(answered)),
-                )
-            )
-    return instabilities

@@ -17,7 +17,7 @@ from fairgate import REPOSITORY, __version__
 from fairgate.domain.registry import FEATURES, at
 from fairgate.domain.schema import Decides, JudgeModel, SuiteModel, SystemModel
 from fairgate.domain.wording import harmless, listed, nearest
-from fairgate.policy.schema import BASE, Policy
+from fairgate.policy.schema import Policy
 from fairgate.suites.catalogue import SUITE_KINDS
 
 Suites = tuple[tuple[str, type[SuiteModel]], ...]
@@ -54,43 +54,15 @@ def policy_model(parts: PolicyParts) -> type[Policy]:
     Its `suites` are of the kinds in the catalogue.
     """
     systems = tuple(part.model() for part in parts.systems)
-    return _assembled(systems, parts.judge(), _suites(SUITE_KINDS.ids), _of_features())
-
-
-def sufficient_model(parts: PolicyParts, data: object) -> type[Policy]:
-    """Return a model that reads valid `data` as the whole one does, of the parts that it names.
-
-    Of data that is not valid it may say less: that is for the whole model to explain.
-    """
-    mapping = data if isinstance(data, dict) else {}
-    named_systems = systems_meant(mapping.get("system"), parts.systems)
-    references = systems_meant(mapping.get("reference"), parts.systems)
-    suites = mapping.get("suites")
-    rows = suites if isinstance(suites, list) else []
-    default = SUITE_KINDS.ids[0]
-    kinds_named = [row.get("kind", default) if isinstance(row, dict) else None for row in rows]
-    is_known = all(isinstance(kind, str) and kind in SUITE_KINDS for kind in kinds_named)
-    has_reference = mapping.get("reference") not in (None, BASE)
-    if len(named_systems) != 1 or len(references) != has_reference or not is_known:
-        return policy_model(parts)
-    judge = None if mapping.get("judge") is None else parts.judge()
-    kinds = [name for name in SUITE_KINDS.ids if name in (default, *kinds_named)]
-    systems = [part.model() for part in parts.systems if part in (*named_systems, *references)]
-    return _assembled(tuple(systems), judge, _suites(kinds), _of_features())
-
-
-def _of_features() -> tuple[tuple[str, str], ...]:
-    return tuple(key for feature in FEATURES for key in feature.policy_keys.items())
-
-
-def _suites(names: Sequence[str]) -> Suites:
-    return tuple((name, SUITE_KINDS[name].model) for name in names)
+    suites = tuple((name, SUITE_KINDS[name].model) for name in SUITE_KINDS.ids)
+    keys = tuple(key for feature in FEATURES for key in feature.policy_keys.items())
+    return _assembled(systems, parts.judge(), suites, keys)
 
 
 @lru_cache(maxsize=16)
 def _assembled(
     systems: tuple[type[SystemModel], ...],
-    judge: type[JudgeModel] | None,
+    judge: type[JudgeModel],
     suites: Suites,
     keys: tuple[tuple[str, str], ...],
 ) -> type[Policy]:
@@ -125,7 +97,7 @@ def _assembled(
     union: Any = Union[branches]  # noqa: UP007  # made at run time
     system: Any = Annotated[union, Discriminator(branch), BeforeValidator(one_kind)]
     reference = _reference(system)
-    judges: Any = judge | None if judge else None
+    judges: Any = judge | None
     return create_model(
         "Policy",
         __base__=Policy,

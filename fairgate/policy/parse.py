@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 from fairgate.domain.errors import PolicyError, Problem
 from fairgate.domain.schema import NAME_PATTERN, is_branch
 from fairgate.domain.wording import harmless, listed, nearest, shown, suggestion
-from fairgate.policy.assembled import PolicyParts, policy_model, sufficient_model
+from fairgate.policy.assembled import PolicyParts, policy_model
 from fairgate.policy.checks import contradictions
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import Mark, YamlDocument, YamlFault, YamlPath, load_yaml
@@ -101,9 +101,8 @@ def readable_part(
     What it names can be looked up all the same, so that all mistakes are told at once.
     """
     document = load_yaml(text, path)
-    policy, problems = validated(document, sufficient_model(parts, document.data))
-    if policy is None:
-        policy, problems = validated(document, policy_model(parts))
+    model = policy_model(parts)
+    policy, problems = validated(document, model)
     faults = list(contradictions(document.data, parts.systems)) if document.complete else []
     problems += [document.problem(*path_and_sentence) for path_and_sentence in faults]
     if policy is not None and not problems:
@@ -111,9 +110,7 @@ def readable_part(
     problems = list(dict.fromkeys(problems))
     if not document.complete or not isinstance(document.data, dict):
         return None, problems
-    return _remains(
-        document, policy_model(parts), [path_of_fault for path_of_fault, _ in faults]
-    ), problems
+    return _remains(document, model, [path for path, _ in faults]), problems
 
 
 def _remains(

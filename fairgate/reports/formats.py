@@ -123,7 +123,6 @@ def run_record(result: GateResult) -> dict[str, object]:
             }
             for finding in result.attribution
         ],
-        "instability": _plain(result.instability),
         "fingerprint": {
             suite: dict(sorted(own.items())) for suite, own in sorted(gate_input.must_match.items())
         },

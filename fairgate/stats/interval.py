@@ -9,7 +9,13 @@ from statistics import NormalDist
 import numpy as np
 
 from fairgate.domain.outcomes import CONFIDENCE
-from fairgate.stats.observations import ClusterTotals, Floats, Observations, cluster_totals
+from fairgate.stats.observations import (
+    ClusterTotals,
+    Floats,
+    Observations,
+    cluster_totals,
+    contrast,
+)
 
 TOO_FEW_CLUSTERS = "too few clusters"
 NOTHING_DECIDED = "nothing decided"
@@ -84,14 +90,6 @@ def standard_error(totals: ClusterTotals) -> float:
     # fsum: the same to the last bit whatever the order of the clusters.
     square = math.fsum(np.square(influence(totals)).tolist())
     return math.sqrt(clusters / (clusters - 1) * square)
-
-
-def contrast(totals: ClusterTotals) -> float:
-    """Return the estimate from cluster totals; NaN if an arm has no decided case."""
-    counts = totals.counts.sum(axis=0)
-    if not counts.all():
-        return float("nan")
-    return float(np.dot(totals.weights, totals.sums.sum(axis=0) / counts))
 
 
 def t_upper_tail(t: float, degrees_of_freedom: float) -> float:

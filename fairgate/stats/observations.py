@@ -31,8 +31,7 @@ class Observations:
 
     `keys` are unique within a set of observations (checked where sets are paired), `clusters` [n]
     in 0..n_clusters-1, `arms` [n] index into `weights`, `values` float64 [n]. A cluster (source,
-    template) may have no case, or none in some arm. Raises DataError where shapes or indices are
-    inconsistent or a value is infinite.
+    template) may have no case, or none in some arm.
     """
 
     keys: Sequence[str]
@@ -41,24 +40,6 @@ class Observations:
     values: Floats
     weights: tuple[float, ...]
     n_clusters: int
-
-    def __post_init__(self) -> None:
-        """Refuse what would silently give a wrong mean."""
-        n = len(self.keys)
-        shapes = [np.shape(part) for part in (self.clusters, self.arms, self.values)]
-        if any(shape != (n,) for shape in shapes):
-            raise DataError(
-                f"observations: {n} keys but clusters, arms and values have the shapes {shapes}; "
-                "expected one entry for each key"
-            )
-        _check_range("cluster", self.clusters, self.n_clusters)
-        _check_range("arm", self.arms, len(self.weights))
-        if n and bool(np.isinf(self.values).any()):
-            position = int(np.argmax(np.isinf(self.values)))
-            raise DataError(
-                f"observations: the value of case {self.keys[position]!r:.80} is infinite; "
-                "expected a number, or NaN where the case is undecided"
-            )
 
     @property
     def decided(self) -> Mask:
@@ -105,28 +86,17 @@ class PairedObservations:
         return int(np.count_nonzero(self.now.values != self.base.values))
 
 
-def _check_range(name: str, indices: npt.NDArray[np.integer], size: int) -> None:
-    if indices.size and (int(indices.min()) < 0 or int(indices.max()) >= size):
-        raise DataError(
-            f"observations: {name} index out of range: found {int(indices.min())} to "
-            f"{int(indices.max())}, expected 0 to {size - 1}"
-        )
-
-
-def decided_counts(obs: Observations) -> Integers:
-    """Return the number of decided cases in each arm, [A]."""
-    return np.bincount(obs.arms[obs.decided], minlength=len(obs.weights)).astype(np.int64)
+def contrast(totals: ClusterTotals) -> float:
+    """Return the estimate from cluster totals; NaN if an arm has no decided case."""
+    counts = totals.counts.sum(axis=0)
+    if not len(counts) or not counts.all():
+        return float("nan")
+    return float(np.dot(totals.weights, totals.sums.sum(axis=0) / counts))
 
 
 def estimate(obs: Observations) -> float:
     """Return the contrast of arm means; NaN if an arm has no decided case."""
-    decided = obs.decided
-    arms = obs.arms[decided]
-    counts = np.bincount(arms, minlength=len(obs.weights))
-    if not obs.weights or not counts.all():
-        return float("nan")
-    sums = np.bincount(arms, weights=obs.values[decided], minlength=len(obs.weights))
-    return float(np.dot(np.asarray(obs.weights, dtype=np.float64), sums / counts))
+    return contrast(cluster_totals(obs))
 
 
 def cluster_totals(obs: Observations) -> ClusterTotals:

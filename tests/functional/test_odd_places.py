@@ -92,7 +92,7 @@ def test_what_is_no_folder_at_the_place_of_baselines_is_no_first_run(place):
     assert not wrong
     (place.root / "baselines").write_text("a file")
     assert place.run("run", "policy.yaml", "--out", "out") == 3
-    assert "baselines: a file is at the place of the folder" in place.err
+    assert "baselines: no folder is at the place of the folder" in place.err
 
 
 @pytest.mark.whole

@@ -134,12 +134,6 @@ def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Bl
     if attribution:
         whole, by_path = _attribution(attribution)
         sentences += [by_path] if sentences else [whole, by_path]
-    sentences += [
-        f"Asked {item.repeats} times, {100 * item.stability:.1f} % of {item.cases:,} cases "
-        "keep their label."
-        for item in result.instability
-        if item.suite == suite
-    ]
     if sentences:
         yield blocks.Text(lines=sentences, style=blocks.Style.LIST)
     if attribution:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from fairgate.domain.cases import reference_key, repeat_key
+from fairgate.domain.cases import is_reference_key, reference_key, repeat_key, system_key
 from fairgate.domain.executions import Document, Execution
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Claim, Reading, Reason, Unit
@@ -28,24 +28,13 @@ from fairgate.suites.metamorphic.sentences import (
 from fairgate.suites.readings import Readings
 
 
-class _OfReference(Mapping[tuple[str, str], Execution]):
-    """The reference's executions under the keys that the system's have."""
-
-    def __init__(self, executions: Executed) -> None:
-        self._executions = executions
-
-    def __getitem__(self, name: tuple[str, str]) -> Execution:
-        suite, key = name
-        return self._executions[suite, reference_key(key)]
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        return (name for name in self._executions if name in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, tuple) and (name[0], reference_key(name[1])) in self._executions
+def of_reference(executions: Executed) -> Executed:
+    """Return the reference's executions under the keys that the system's have."""
+    return {
+        (suite, system_key(key)): execution
+        for (suite, key), execution in executions.items()
+        if is_reference_key(key)
+    }
 
 
 def shift_columns(
@@ -63,7 +52,7 @@ def shift_columns(
     controls = assessed.readings.get(CONTROLS)
     label_ranks = suite.task.ranks if suite.task is not None else {}
     scale = suite.task.scale if suite.task is not None else ()
-    reference = _OfReference(executions)
+    reference = of_reference(executions)
     claims: dict[str, list[Claim]] = {name: [] for name in suite.shift_columns}
     if shift.EXPOSURE in claims:
         sides = (

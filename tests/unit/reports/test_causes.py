@@ -65,10 +65,3 @@ def test_each_path_has_points_with_their_own_interval_in_report_and_record():
     assert "| through the retrieved documents |" in report
     record = run_record(run.result)
     assert record["attribution"][0]["parts"]["retrieval"]["share"] == pytest.approx(1.0)
-
-
-def test_repeats_are_told_with_their_stability():
-    bench = Bench(policy=policy_of(repeats=2), sources=10, sets=("gender",), sampling=True)
-    text = " ".join(sentences(section(bench.run(Plant(noise=0.2)))))
-    assert "Asked 2 times" in text
-    assert "keep their label" in text

@@ -13,7 +13,6 @@ from fairgate.stats.interval import (
     Interval,
     NoInterval,
     _exact_low,
-    contrast,
     ratio_interval,
     standard_error,
     t_interval,
@@ -21,7 +20,7 @@ from fairgate.stats.interval import (
     t_upper_tail,
     wilson,
 )
-from fairgate.stats.observations import ClusterTotals, cluster_totals
+from fairgate.stats.observations import ClusterTotals, cluster_totals, contrast
 
 
 def test_wilson_solves_the_score_equation():
