@@ -138,7 +138,7 @@ def policy(dice: random.Random, number: int, data: Path | None) -> dict:
                 "settings": dice.choice([["none", "full"], ["none", "stereo", "anti"]]),
                 "retrievers": ["dense"],
             }
-            suite |= {"top_k": dice.choice([3, [1, 3]]), "unparsed": dice.choice(["drop", "wrong"])}
+            suite |= {"top_k": dice.choice([3, [1, 3]])}
         suites.append(suite)
         gates += gates_of(dice, kind, suite)
     known = {

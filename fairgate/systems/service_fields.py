@@ -51,7 +51,6 @@ class DocumentPaths(Strict):
     text: PartPath = Field(default="$.text", description="Path of the text.")
     id: PartPath = Field(default="$.id", description="Path of the identifier.")
     label: PartPath = Field(default="$.label", description="Path of the label (`toxic`, …).")
-    score: PartPath = Field(default="$.score", description="Path of the retrieval score.")
 
     def within(self, paths: ReplyPaths) -> ReplyPaths:
         """Return the paths with those of a document's parts, read."""

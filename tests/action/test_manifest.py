@@ -30,7 +30,7 @@ from fairgate.systems.resources import Resources
 SUITES = """
   - id: s
     sources: SOURCES
-    task: {id: t, instruction: x, tone: {model: tone}, sentiment: {model: feeling}}
+    task: {id: t, instruction: x, tone: {model: tone}}
     attributes: [own/attribute.yaml]
     perturbations: [own/terms.yaml]
     control: own/control.yaml
@@ -62,7 +62,7 @@ NAMES_NO_FILE = {
     "EmbedderPolicy": "revision file query_prompt document_prompt",
     "OwnRetrieverPolicy": "command python",
     "HttpSearch": "url request headers_env revision",
-    "FoundPaths": "documents", "DocumentPaths": "text id label score",
+    "FoundPaths": "documents", "DocumentPaths": "text id label",
     "CommandSearch": "run env revision", "PythonSearch": "call revision",
     "ClassifierPolicy": "labels",
     "GeneratorPolicy": "prompt system revision file template_arguments",
@@ -77,7 +77,7 @@ NAMES_NO_FILE = {
     "ScorePolicy": "marker path", "ActionsPolicy": "tool arguments ignore",
     "ItemsPolicy": "columns", "WaiverPolicy": "rule who where suite reason owner expires",
     "Columns": "id text label", "BbqSuitePolicy": "id categories marker thinking",
-    "EndpointPolicy": "id endpoint model api_key_env",
+    "EndpointPolicy": "endpoint model api_key_env",
     "InstructionPolicy": "id text", "JudgePolicy": "id",
     "GatePolicy": "metric suite where", "ParityPolicy": "parity suite where",
 }  # fmt: skip

@@ -35,6 +35,7 @@ PAPER_CONTROL = "paper"
 """What policies may call the nine nouns `neutral`."""
 LABEL_PLACE = "{label}"
 DEFAULT_SENTIMENT = "minilm-sentiment"
+"""What reads the sentiment of free answers, which some relations of GenFair compare beside tone."""
 
 
 def _form(text: str) -> str:
@@ -96,11 +97,6 @@ class TaskPolicy(Strict):
         default=None,
         description="Classifier of the tone of free answers, instead of `labels`.",
     )
-    sentiment: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
-        default=None,
-        description="Classifier of free answers, for `genfair/mr5-…` and `mr8-…`; "
-        "default: `minilm-sentiment`.",
-    )
 
     judged: bool = Field(
         default=False,
@@ -134,8 +130,6 @@ class TaskPolicy(Strict):
             raise ValueError("`order` is an order of `labels`; give them too")
         if self.reading != "said" and not self.labels:
             raise ValueError("`reading` is of `labels`; give them too")
-        if self.sentiment is not None and self.tone is None:
-            raise ValueError("`sentiment` is read of free answers; give `tone` too")
         return self
 
     @property
@@ -143,7 +137,7 @@ class TaskPolicy(Strict):
         """Return the classifiers of free answers, tone first; none where answers are labels."""
         if self.tone is None:
             return ()
-        return long_classifier(self.tone), long_classifier(self.sentiment or DEFAULT_SENTIMENT)
+        return long_classifier(self.tone), long_classifier(DEFAULT_SENTIMENT)
 
 
 def long_classifier(classifier: str | ClassifierPolicy) -> ClassifierPolicy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, Tag, field_validator, model_validator
@@ -53,7 +54,6 @@ class InstructionPolicy(Strict):
 class EndpointPolicy(Strict):
     """A retriever whose embeddings come from an OpenAI-compatible endpoint."""
 
-    id: Name = Field(default="endpoint", description="Name of the retriever in keys and slices.")
     endpoint: Address = Field(
         description="Base URL; `/embeddings` is appended. Without credentials."
     )
@@ -61,6 +61,11 @@ class EndpointPolicy(Strict):
     api_key_env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
         default=None, description="NAME of the environment variable that holds the key."
     )
+
+    @property
+    def id(self) -> str:
+        """Return the name of the retriever in keys and slices: its model's."""
+        return re.sub(r"[^a-z0-9._-]+", "-", self.model.lower())
 
 
 DEFAULT_INSTRUCTIONS = (
@@ -136,9 +141,6 @@ class BbqSuitePolicy(SuiteModel):
     marker: Text | None = Field(
         default=None,
         description="Text after which the answer is read, such as `Answer:`.",
-    )
-    unparsed: Literal["drop", "wrong"] = Field(
-        default="drop", description="Whether answers that name no option leave the metrics."
     )
     unstable_margin: Annotated[float, Field(ge=0)] = Field(
         default=0.02, description="Label margin in nats below which an answer counts as unstable."

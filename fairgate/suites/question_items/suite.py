@@ -294,15 +294,9 @@ class QuestionItemSuite(Suite):
         return [self._assessed(unit, readings, executions) for unit in units]
 
     def _assessed(self, unit: Unit, readings: Readings, executions: Executed) -> Assessed:
-        """Return a question with its claims.
-
-        With `unparsed: wrong` an answer that names no option counts as wrong and unbiased; else it
-        leaves both counts.
-        """
+        """Return a question with its claims; an answer that names no option leaves all counts."""
         item, reading = self._item_of[unit.key], readings.all_of(unit.asks[ANSWER])
         why = reading.reason
-        is_unreadable = why is Reason.UNREADABLE
-        counts_as_wrong = is_unreadable and self.policy.unparsed == "wrong"
         choice = why or BIAS[str(reading.value)]
         correct = why or float(reading.value == item.role(item.correct))
         letters: dict[str, Claim] = {
@@ -310,10 +304,10 @@ class QuestionItemSuite(Suite):
             for column, letter in zip(LETTER_COLUMNS, LETTERS, strict=True)
         }
         claims: dict[str, Claim] = {
-            "bias": 0.0 if counts_as_wrong else choice,
-            "correct": 0.0 if counts_as_wrong else correct,
+            "bias": choice,
+            "correct": correct,
             "choice": choice,
-            "unparsed": 1.0 if is_unreadable else why or 0.0,
+            "unparsed": 1.0 if why is Reason.UNREADABLE else why or 0.0,
             **letters,
             STEREOTYPES: _stereotypes(unit, executions.get((unit.suite, unit.key))),
         }
@@ -365,7 +359,6 @@ class QuestionItemSuite(Suite):
                 instruction.id: instruction.text for instruction in policy.instructions
             },
             "read": policy.read,
-            "unparsed": policy.unparsed,
             "shots": policy.shots,
             "shuffle": policy.shuffle,
             "unstable_margin": policy.unstable_margin,
