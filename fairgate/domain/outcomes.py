@@ -75,7 +75,7 @@ class Doubts:
     is_incomplete: bool = False
     """Baseline or anchor lacks the value to compare with (exit 3)."""
     is_diluted: bool = False
-    """A bound holds with the cases that were added or left out, and not on the baseline's."""
+    """A bound holds with the cases that were added or excluded, and not on the baseline's."""
     is_bare: bool = False
     """It fails by an estimate alone, beyond its bound by no more than chance explains."""
     open_evidence: str = ""
@@ -276,7 +276,7 @@ class Measurement:
     value: float | None = None
     """Fraction or score; None where nothing was decided or the metric is not evaluated."""
     interval: tuple[float, float] | None = None
-    """Likely range at 0.95, clustered by source; None says why in `note`."""
+    """Confidence interval at 0.95, clustered by source; None says why in `note`."""
     decided: int = 0
     inconclusive: int = 0
     violated: int | None = None

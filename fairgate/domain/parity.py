@@ -166,7 +166,7 @@ class ColumnBand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParityResult:
-    """One outcome, one question: whether anybody differs, who, and what would have been missed."""
+    """One outcome, one question: whether anybody differs, who, and what could be detected."""
 
     suite: str
     outcome: str

@@ -107,12 +107,12 @@ def _check(
     comparison = f"{comparison} {within if inside else beyond} {limit}"
     outcome, reason = Outcome.PASS if inside else Outcome.FAIL, comparison
     if inside or evidence == "estimate":
-        reason += "" if surely or never else "; the limit lies inside its likely range"
+        reason += "" if surely or never else "; the limit lies inside its confidence interval"
     elif never:
-        reason += ", and so is its whole likely range"
+        reason += ", and so is its whole confidence interval"
     elif measured.interval is None:
         outcome = Outcome.NOT_EVALUATED
-        reason += f", but it has no likely range: {measured.note or 'no variation'}"
+        reason += f", but it has no confidence interval: {measured.note or 'no variation'}"
     else:
         outcome = Outcome.PASS
         reason += ", but chance alone can explain it"

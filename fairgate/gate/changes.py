@@ -133,7 +133,7 @@ class Comparison:
         if not all(is_shared):
             tables.append((f"on the {len(shared.keys):,} cases that the baseline has too", shared))
         if any(is_gone):
-            words = f"with the {len(left_out.keys):,} cases of the baseline that are left out"
+            words = f"with the {len(left_out.keys):,} cases of the baseline that are excluded"
             tables.append((words, shared.followed_by(left_out)))
         return tables
 

@@ -322,7 +322,7 @@ def diluted(rules: Sequence[RuleResult]) -> list[str]:
     """
     return [
         f"{rule.metric}{f' ({_place(rule)})' if rule.where else ''} in suite {rule.suite} holds "
-        f"only by cases that were added or left out: {'; '.join(rule.reasons)}"
+        f"only by cases that were added or excluded: {'; '.join(rule.reasons)}"
         for rule in rules
         if rule.doubts.is_diluted and not rule.advisory and rule.outcome is Outcome.INCONCLUSIVE
     ]
@@ -392,7 +392,7 @@ def all_rejected(plan: TestPlan) -> str:
     [(reason, number)] = Counter(item.reason for item in plan.rejected).most_common(1)
     first = next(item for item in plan.rejected if item.reason == reason)
     return (
-        f"nothing was asked: {number} of {len(plan.rejected)} sources and follow-ups were left out "
+        f"nothing was asked: {number} of {len(plan.rejected)} sources and follow-ups were excluded "
         f"because {reason} (the first: {quoted(first.key)}, {first.relation})"
     )
 

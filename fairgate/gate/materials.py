@@ -120,7 +120,7 @@ class SuiteMaterials:
         return None if problems or misfits else sets
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
-        """Return question items and what was left out."""
+        """Return question items and what was excluded."""
         from fairgate.suites.question_items.policy import ItemsPolicy
 
         chosen = ItemsPolicy(path=named) if isinstance(named, str) else named

@@ -24,7 +24,7 @@ from fairgate.metrics.metric import (
 )
 from fairgate.metrics.retriever_robustness import BANDS
 from fairgate.stats.association import auc
-from fairgate.stats.interval import NoInterval, likely_range
+from fairgate.stats.interval import NoInterval, confidence_interval
 from fairgate.stats.observations import Floats, Observations, estimate
 from fairgate.suites.suite import Suite
 
@@ -162,7 +162,7 @@ def measure(tables: Mapping[str, Table], metrics: Iterable[Metric] = METRICS) ->
 
 
 def measure_slice(metric: Metric, table: Table, where: Mapping[str, str]) -> Measurement:
-    """Return one metric in a slice, with its likely range."""
+    """Return one metric in a slice, with its confidence interval."""
     if metric.column in table.not_evaluated:
         note = f"not evaluated: {table.not_evaluated[metric.column]}"
         return Measurement(metric=metric.id, suite=table.suite, where=where, note=note)
@@ -171,7 +171,7 @@ def measure_slice(metric: Metric, table: Table, where: Mapping[str, str]) -> Mea
     if measurement.value is None:
         return replace(measurement, note=_NOTHING_DECIDED)
     limits = metric.least, metric.greatest
-    interval = likely_range(
+    interval = confidence_interval(
         observations,
         is_share=metric.is_share,
         limits=limits if all(map(math.isfinite, limits)) else None,

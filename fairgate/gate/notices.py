@@ -100,7 +100,7 @@ def label_notices(shown: ShownDocuments) -> Iterator[str]:
 
 
 def degree_notices(tables: Mapping[str, Table]) -> Iterator[str]:
-    """Yield for each suite how many answers count in degrees by their labels, or not at all."""
+    """Yield for each suite how many answers lack label probabilities."""
     for name, table in tables.items():
         if LOG_ODDS not in table.values or LOG_ODDS in table.not_evaluated:
             continue
@@ -109,13 +109,13 @@ def degree_notices(tables: Mapping[str, Table]) -> Iterator[str]:
         if low := why[Reason.LOW_MASS]:
             yield (
                 f"suite {name}: {low:,} {total} have less than `least_mass` of the probability in "
-                "the scored forms and count in degrees by their labels; add the `forms` in which "
+                "the scored forms, so that their labels count instead; add the `forms` in which "
                 "the model answers"
             )
         if unknown := why[Reason.NO_DEGREES]:
             yield (
-                f"suite {name}: {unknown:,} {total} came without degrees and count in no metric "
-                "of degrees"
+                f"suite {name}: {unknown:,} {total} came without label probabilities and count in "
+                "no metric of them"
             )
 
 

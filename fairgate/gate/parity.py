@@ -851,7 +851,7 @@ def _outcome(
             return Outcome.NOT_EVALUATED, [f"cannot see what `must_see` asks for: {why}"]
         if missed > must_see:
             why = (
-                f"a difference of {missed:.3g} for one identity would have been missed, and "
+                f"the minimum detectable effect for one identity is {missed:.3g}, and "
                 f"`must_see` asks for {must_see:g}; {_enough(q, parity, must_see, scans)}"
             )
             return Outcome.NOT_EVALUATED, [why]
@@ -918,7 +918,7 @@ def _out_of_sight(q: ParityQuestion, parity: ParityResult, limit: float) -> str:
     missed = max(parity.reach.values(), default=0.0)
     if 0 < high - low < missed:
         return (
-            f"a difference of {missed:.3g} would have been missed, and {within}: some are far from "
+            f"the minimum detectable effect is {missed:.3g}, and {within}: some are far from "
             "all others; look for slips, or give more sources"
         )
     if limit >= (high - low or np.nanmax(q.now[column]) - np.nanmin(q.now[column])):

@@ -450,7 +450,7 @@ class View:
     reasons: Sequence[Block]
     """An example, and what has changed."""
     missed: Inline
-    """What the run would have missed; empty where nobody is asked about."""
+    """The minimum detectable effects; empty where nobody is asked about."""
     warnings: Sequence[Block]
     """What stands right under the verdict, whatever else there is room for."""
     next_step: Inline

@@ -42,8 +42,8 @@ _TONES = {
     Tone.CHANGED: "<mark>{}</mark>",
 }
 MEANINGS = {
-    "likely range": "where the value would lie in 95 of 100 suites like this one; of rules a dash "
-    "where too few texts differ for a range",
+    "confidence interval": "where the value would lie in 95 of 100 suites like this one; of rules "
+    "a dash where too few texts differ for one",
     "change": "this run less the baseline, on the cases that both runs decided; of rates in points",
     "base": "the value in the baseline, a reviewed earlier run that later runs are compared with",
 }

@@ -271,9 +271,9 @@ class Material:
         return self.result.gate_input.references.anchor
 
     @property
-    def likely_range(self) -> str:
+    def confidence_interval(self) -> str:
         """Return the name of intervals, with their level of confidence: `95 %`."""
-        return f"likely range ({100 * self.options.confidence:g} %)"
+        return f"confidence interval ({100 * self.options.confidence:g} %)"
 
     @cached_property
     def now(self) -> Measurements:

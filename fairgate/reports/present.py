@@ -1,7 +1,7 @@
 """From a run to the view that every report is rendered from: what stands first, and the sections.
 
 What a busy reviewer reads: is anybody treated differently, worse than before, an example, what
-would have been missed, what to do; no statistics.
+could be detected, what to do; no statistics.
 """
 
 from __future__ import annotations

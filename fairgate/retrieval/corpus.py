@@ -67,8 +67,8 @@ class CorpusFile:
             raise DataError(f"{path}: holds no document with text; expected at least one row")
         if empty:
             notice = (
-                f"{path}: {len(empty):,} of {len(empty) + count:,} rows have no text and were left "
-                f"out (the first is line {empty[0]})"
+                f"{path}: {len(empty):,} of {len(empty) + count:,} rows have no text and were "
+                f"excluded (the first is line {empty[0]})"
             )
             self.notices += [] if notice in self.notices else [notice]
 

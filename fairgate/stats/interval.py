@@ -160,7 +160,7 @@ def ratio_interval(
     return Interval(low=(b - root) / a, high=(b + root) / a)
 
 
-def likely_range(
+def confidence_interval(
     observed: Observations,
     *,
     is_share: bool,

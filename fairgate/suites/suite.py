@@ -117,7 +117,7 @@ class Materials(Protocol):
         ...
 
     def items(self, named: str | ItemsPolicy, categories: Sequence[str] | None) -> Items | None:
-        """Return question items and what was left out."""
+        """Return question items and what was excluded."""
         ...
 
     def check_collections(self, names: Sequence[str], settings: Sequence[str], depth: int) -> None:

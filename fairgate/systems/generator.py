@@ -346,7 +346,7 @@ class ChatEndpoint:
             error=ModelError,
             hints={
                 400: "the model may not take these settings: look at `decoding`, `system` and "
-                "`extra_body` (`top_logprobs: 5` where a suite reads degrees and it lists fewer)",
+                "`extra_body` (`top_logprobs: 5` where it lists fewer and a suite reads `degrees`)",
                 403: "the key has no right to this model",
                 404: "check `base_url` (without /chat/completions) and `model`",
                 413: "the prompt is too long for the model: shorten the text, lower "
@@ -514,7 +514,7 @@ class ChatEndpoint:
         )
         why_silent = _why_silent(text, message, reason)
         if request.forms and (lacking := lacking_in(value["choices"][0].get("logprobs"))):
-            why_silent = why_silent or f"lack log-probabilities that degrees need: {lacking}"
+            why_silent = why_silent or f"lack log-probabilities that `degrees` needs: {lacking}"
         return generated, why_silent
 
     def _remarks(self) -> Iterator[str]:

@@ -363,7 +363,7 @@ def test_what_log_probabilities_lack_is_told_with_its_place(place, chat, form):
     message = {"role": "assistant", "content": "positive"}
     chat.answer = lambda prompt: {"choices": [{"message": message, "logprobs": reported}]}
     place.gate(system, **reads)
-    assert f"answers lack log-probabilities that degrees need: {words}" in place.err
+    assert f"answers lack log-probabilities that `degrees` needs: {words}" in place.err
     assert ", expected " in place.err
 
 

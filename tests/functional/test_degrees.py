@@ -188,7 +188,10 @@ def test_some_answers_without_degrees_are_counted(asked):
 
     asked.respond(answer)
     asked.run("run", "policy.yaml", "--out", "out")
-    assert any("compared answers came without degrees" in one for one in asked.record()["notices"])
+    assert any(
+        "compared answers came without label probabilities" in one
+        for one in asked.record()["notices"]
+    )
 
 
 UNSCORABLE = {

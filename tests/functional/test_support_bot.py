@@ -151,7 +151,7 @@ def test_a_green_run_says_what_it_could_have_seen_of_sentences_and_what_nothing_
     record(bot)
     code, report = run(bot, capsys)
     assert code == 0
-    assert "Would have been missed of one identity's answers, in points: " in report
+    assert "Minimum detectable effect for one identity, in points: " in report
     assert "that hold words, a number or a denial that nobody else is told" in report
     assert "No reading sees worse advice in the same tone" in report
 

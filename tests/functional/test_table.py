@@ -606,10 +606,10 @@ def test_a_score_that_is_no_number_is_never_called_a_label(table, tmp_path, cell
     assert "as asked" not in said
 
 
-def test_the_likely_range_of_a_favour_has_the_sign_of_its_size(table, tmp_path):
+def test_the_confidence_interval_of_a_favour_has_the_sign_of_its_size(table, tmp_path):
     _, said = table(write(tmp_path / "favour.csv", scored(effect=-3.0)))
     assert "are higher than for control prompts, by" in said
-    low, high = re.search(r"likely (\S+)\s+to\s+(\S+),", said).groups()
+    low, high = re.search(r"confidence\s+interval\s+(\S+)\s+to\s+(\S+),", said).groups()
     assert 0 < float(low) < 3 < float(high)
 
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairgate.stats.association import auc, entropy
-from fairgate.stats.interval import Interval, likely_range, wilson
+from fairgate.stats.interval import Interval, confidence_interval, wilson
 from fairgate.stats.observations import Observations, estimate, pair_by_key
 from fairgate.stats.permutation import TypicalValues, holm
 from fairgate.stats.regression import Worse
@@ -101,7 +101,7 @@ def test_wilson_contains_the_share_and_stays_in_range(successes, trials, confide
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40))
 def test_ranges_of_a_rate_are_rates(violated):
     obs = observations([[1.0] * v + [0.0] * (5 - v) for v in violated], [0] * 5, 5)
-    found = likely_range(obs, is_share=True)
+    found = confidence_interval(obs, is_share=True)
     assert isinstance(found, Interval)
     assert 0 <= found.low <= estimate(obs) <= found.high <= 1
 

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from properties.test_likely_ranges import drawn, judged
+from properties.test_confidence_intervals import drawn, judged
 
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.wording import MINUS, probability, told_apart

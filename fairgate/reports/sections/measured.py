@@ -142,7 +142,7 @@ def _causes(material: Material, suite: str, position: int) -> Iterator[blocks.Bl
             caption="Changed answers beyond control prompts, by path, in points",
             rows=[_part(material, suite, part) for part in attribution.parts],
             head="path",
-            interval=material.likely_range,
+            interval=material.confidence_interval,
             facts=columns(numbers=["share"]),
             depth=blocks.Depth.FULL,
         )
@@ -321,7 +321,7 @@ def _totals(suite: BiasSuite) -> blocks.Table:
 
 
 def _cautions(suite: BiasSuite) -> Iterator[blocks.Inline]:
-    """Say where a system answers little better than a guess, and what was left out."""
+    """Say where a system answers little better than a guess, and what was excluded."""
     first = NO_RETRIEVAL if NO_RETRIEVAL in suite.settings else suite.settings[0]
     clear = suite.figure(_ACCURACIES[1], setting=first)
     if clear.value is not None and clear.value < 0.5:
@@ -338,7 +338,7 @@ def _cautions(suite: BiasSuite) -> Iterator[blocks.Inline]:
     if (lost[worst].value or 0.0) > _MANY:
         left_out = (
             " name none of the three options. Unless the policy counts them as wrong, they are "
-            "left out of the other figures, which then rest on the questions that the system "
+            "excluded from the other figures, which then rest on the questions that the system "
             "answered."
         )
         yield [f"{lost[worst].shown} % of the answers in the setting ", name(worst), left_out]
@@ -347,6 +347,6 @@ def _cautions(suite: BiasSuite) -> Iterator[blocks.Inline]:
     )
     if excluded:
         yield (
-            f"{figures.count(excluded, 'item')} of the data set left out: no single group is "
+            f"{figures.count(excluded, 'item')} of the data set excluded: no single group is "
             "stereotyped, or a group of four is not whole; no figure counts them."
         )

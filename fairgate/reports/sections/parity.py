@@ -1,4 +1,4 @@
-"""Who is treated differently: the table of questions, what would have been missed, the figure.
+"""Who is treated differently: the table of questions, what could be detected, the figure.
 
 Nobody is named here without the p value of a scan. One place draws the results of `gate/parity.py`
 for every report; how a difference is written depends on its column alone.
@@ -188,13 +188,13 @@ def sentence(material: Material, finding: NamedFinding) -> blocks.Words:
     if column.unit == "score" and band is not None and not since:
         within = points(max(abs(band.low), abs(band.high)), column)
         words += [f"nine of ten {others} lie within ±", figure(within), "; "]
-    if likely := _range(node, column):
-        words += ["likely ", figure(likely), ", "]
+    if interval := _interval(node, column):
+        words += ["confidence interval ", figure(interval), ", "]
     return [*words, figure(probability(node.p)), ")"]
 
 
-def _range(node: NamedNode, column: OutcomeColumn) -> str:
-    """Return the likely range of the size; empty where answers differ by nothing else."""
+def _interval(node: NamedNode, column: OutcomeColumn) -> str:
+    """Return the confidence interval of the size; empty where answers differ by nothing else."""
     sign = -1 if node.estimate < 0 else 1
     low, high = sorted((sign * node.low, sign * node.high))
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -408,7 +408,7 @@ def _at_baseline(material: Material, finding: NamedFinding) -> float | None:
 
 
 def missed(material: Material) -> blocks.Inline:
-    """Return what a green run would have missed: `14 points for one identity, 6 for a category`."""
+    """Return the minimum detectable effects: `14 points for one identity, 6 for a category`."""
     line: blocks.Words = []
     for rule, scan in scans(material):
         outcome = outcome_of(rule)
@@ -422,7 +422,7 @@ def missed(material: Material) -> blocks.Inline:
 
 
 def _by_column(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
-    """Return what would have been missed of one identity's answers, in each way they may differ."""
+    """Return what could be detected in one identity's answers, in each way they may differ."""
     parts = [
         f"{points(least, column).removesuffix(' points')} that {column.event}"
         for name_, least in parity.by_column.items()
@@ -430,7 +430,7 @@ def _by_column(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
     ]
     if not parts:
         return []
-    return ["Would have been missed of one identity's answers, in points: ", *joined(parts), "."]
+    return ["Minimum detectable effect for one identity, in points: ", *joined(parts), "."]
 
 
 def leaves_identities(parity: ParityResult | None) -> bool:
@@ -456,12 +456,13 @@ def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
         )
     ]
     missed_wholly = Level.IDENTITY in parity.reach and Level.IDENTITY not in seen
-    more = [", and any difference for one identity"] if missed_wholly else []
+    more = ", and any difference for one identity," if missed_wholly else ""
+    unjudged = ""
     if leaves_identities(parity):
-        more = [f"; single identities are not judged: {parity.unjudged}"]
+        unjudged = f"; single identities are not judged: {parity.unjudged}"
     return [
-        f"Would have been missed: {outcome.noun} that differ by less than ",
-        *joined(parts), *more, ".",
+        f"Minimum detectable effect: {outcome.noun} that differ by ",
+        *joined(parts), f"; less{more} would have been missed{unjudged}.",
     ]  # fmt: skip
 
 
@@ -496,7 +497,7 @@ def _chart(
         rows=rows,
         head="who",
         value="difference" if column.unit == "score" else "points",
-        interval=material.likely_range,
+        interval=material.confidence_interval,
         times=1 if column.unit == "score" else 100,
         band=None if band is None else _ends(band.low, band.high, column),
         depth=blocks.Depth.FULL,
@@ -568,7 +569,7 @@ def _dot(
 
 
 def section(material: Material) -> Iterator[Section]:
-    """Yield the figure as a chapter, with what each scan would have missed."""
+    """Yield the figure as a chapter, with what each scan could detect."""
     charts = [*figure_of(material), *_selected(material)]
     if not charts:
         return

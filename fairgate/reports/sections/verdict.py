@@ -72,11 +72,11 @@ def rules(material: Material) -> Iterator[Section]:
         return
     compared = any(row.rule.change is not None for row in rows)
     heads = columns("outcome", "rule", numbers=["now"])
-    heads.append(blocks.Column(head=material.likely_range, is_number=True, is_wide=True))
+    heads.append(blocks.Column(head=material.confidence_interval, is_number=True, is_wide=True))
     if compared:
         heads.append(blocks.Column(head="base", is_number=True, is_wide=True))
         heads += columns(numbers=["change"])
-        heads.append(blocks.Column(head="range of the change", is_number=True, is_wide=True))
+        heads.append(blocks.Column(head="interval of the change", is_number=True, is_wide=True))
     lacking = [(), *map(_lacks, rows)]
     same = [bool(lacks) and lacks == then for then, lacks in pairwise(lacking)]
     notes = [_SAME if is_same else _note(row) for row, is_same in zip(rows, same, strict=True)]
@@ -183,8 +183,8 @@ def _decided(material: Material) -> Iterator[blocks.KeyValue]:
     evidence_ = material.result.evidence
     yield "decided", decided(material)
     if evidence_.invalid:
-        left_out = figures.count(evidence_.invalid, "follow-up")
-        yield "left out", f"{left_out}, whose wording is not comparable (perturbation linter)"
+        excluded = figures.count(evidence_.invalid, "follow-up")
+        yield "excluded", f"{excluded}, whose wording is not comparable (perturbation linter)"
     if evidence_.missing:
         more = len(evidence_.missing) - _MISSING
         keys = joined([code(key) for key in evidence_.missing[:_MISSING]])
@@ -356,7 +356,7 @@ _NO_RESPONSE = (Reason.MISSING, Reason.UNREADABLE, Reason.INVALID_RESPONSE)
 
 
 def relations(material: Material) -> Iterator[Section]:
-    """Yield a table with a row for each relation of each suite: pairs, changed, left out, why."""
+    """Yield a table with a row for each relation of each suite: pairs, changed, excluded, why."""
     claims_of: dict[tuple[str, str], Column] = {}
     for pairs in material.judged:
         units = pairs.assessed.units
@@ -365,20 +365,20 @@ def relations(material: Material) -> Iterator[Section]:
             own = np.flatnonzero(~pairs.is_control & levels.equal(relation))
             claims_of[units[0].suite, relation] = pairs.claims.taken(own)
     suites = pair_suites(material.result)
-    left_out: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    excluded: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     invalid: Counter[tuple[str, str]] = Counter()
     for rejected in material.result.gate_input.plan.rejected:
         if rejected.suite in suites:
-            left_out[rejected.suite, rejected.relation][rejected.reason] += 1
+            excluded[rejected.suite, rejected.relation][rejected.reason] += 1
             invalid[rejected.suite, rejected.relation] += rejected.kind == "invalid"
-    relations_ = list(dict.fromkeys((*claims_of, *left_out)))
+    relations_ = list(dict.fromkeys((*claims_of, *excluded)))
     if not relations_:
         return
     several = len({suite for suite, _ in relations_}) > 1
-    heads = ("pairs", "decided", "changed", "share", *_INVALID, "left out")
+    heads = ("pairs", "decided", "changed", "share", *_INVALID, "excluded")
     table_rows = []
     for suite, relation in relations_:
-        claims, reasons = claims_of.get((suite, relation), Column.of(())), left_out[suite, relation]
+        claims, reasons = claims_of.get((suite, relation), Column.of(())), excluded[suite, relation]
         why_open = Counter(claims.counts())
         decided = len(claims) - why_open.total()
         changed = int((claims.values == 1.0).sum())
@@ -386,7 +386,7 @@ def relations(material: Material) -> Iterator[Section]:
         counts = [f"{many:,}" for many in (len(claims), decided, changed)]
         prompts = invalid[suite, relation] + why_open[Reason.INVALID_PROMPT]
         responses = sum(why_open[reason] for reason in _NO_RESPONSE)
-        why = [f"{many:,} left out: {reason}" for reason, many in reasons.most_common(_REASONS)]
+        why = [f"{many:,} excluded: {reason}" for reason, many in reasons.most_common(_REASONS)]
         called = [code(relation), *([name(suite)] if several else [])]
         of_all = (prompts, responses, reasons.total())
         numbers = map(figure, (*counts, share, *(f"{many:,}" for many in of_all)))

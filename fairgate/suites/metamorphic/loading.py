@@ -130,17 +130,17 @@ def misfits(
 def _unscorable(
     policy: SuitePolicy, reads: Sequence[str], task: Task | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield why a suite that asks for degrees cannot have them."""
+    """Yield why a suite that asks for label probabilities cannot have them."""
     if not reads or task is None or not task.labels:
         sentence = (
-            "degrees are those of a task's labels, and the suite reads none: take `degrees` out, "
-            "or name a task with `labels`"
+            "label probabilities need a task's labels, and the suite reads none: take `degrees` "
+            "out, or name a task with `labels`"
         )
         yield "read", sentence
     elif not task.scale:
         sentence = (
-            "degrees need labels from the worst to the best: give the task an `order`, or take "
-            "`degrees` out"
+            "label probabilities need labels from the worst to the best: give the task an "
+            "`order`, or take `degrees` out"
         )
         yield "read", sentence
     else:
@@ -154,7 +154,7 @@ def _unscorable(
                 )
                 yield "forms", sentence
     if not policy.generates and policy.repeats > 1:
-        yield "repeats", "degrees do not vary where nothing is generated; leave it out"
+        yield "repeats", "label probabilities do not vary where nothing is generated; leave it out"
 
 
 def chosen_sources(

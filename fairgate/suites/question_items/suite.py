@@ -390,7 +390,7 @@ class QuestionItemSuite(Suite):
         ]
 
     def describe(self, plan: TestPlan) -> Iterator[str]:
-        """Yield how many items, templates and questions there are, and what was left out."""
+        """Yield how many items, templates and questions there are, and what was excluded."""
         items = {unit.names["item"] for unit in plan.units}
         clusters = {unit.cluster for unit in plan.units}
         yield (
@@ -398,4 +398,4 @@ class QuestionItemSuite(Suite):
             f"{len(plan.units)} questions to the system"
         )
         for reason, many in Counter(item.reason for item in self.excluded).most_common():
-            yield f"    {many} items left out: {reason}"
+            yield f"    {many} items excluded: {reason}"

@@ -93,7 +93,7 @@ def test_hard_sources_that_are_left_out_count_as_the_baseline_has_them(kind):
         assert rule.outcome is Outcome.PASS
         return
     assert rule.outcome is Outcome.INCONCLUSIVE
-    assert "cases of the baseline that are left out" in " ".join(rule.reasons)
+    assert "cases of the baseline that are excluded" in " ".join(rule.reasons)
     assert run.result.exit_code is ExitCode.NO_VERDICT
 
 

@@ -505,7 +505,7 @@ def test_easy_sources_do_not_dilute_harm_nor_are_hard_ones_left_out():
     rest = Planted(sources=60, start=40)
     found = judged(rest.table(), rule_of(max=0.1), compared_with(rest.table(), few.table()))
     assert (found.outcome, found.doubts.is_diluted) == (Outcome.INCONCLUSIVE, True)
-    assert "cases of the baseline that are left out" in found.reasons[0]
+    assert "cases of the baseline that are excluded" in found.reasons[0]
 
 
 # One level for all that a run looks at.

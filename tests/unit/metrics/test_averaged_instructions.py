@@ -8,7 +8,7 @@ from fairgate.gate.measure import measure_slice
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import observe
 from fairgate.metrics.social_bias import METRICS
-from fairgate.stats.interval import likely_range
+from fairgate.stats.interval import confidence_interval
 from fairgate.stats.observations import Observations, estimate
 
 INSTRUCTIONS = [{"id": "first", "text": "Answer."}, {"id": "second", "text": "Choose."}]
@@ -94,10 +94,10 @@ def contrast(weights, copies=1):
 
 
 def test_instructions_that_say_the_same_make_no_range_narrower():
-    alone = likely_range(contrast((1.0,)), is_share=True)
+    alone = confidence_interval(contrast((1.0,)), is_share=True)
     for copies in (2, 3):
         observed = contrast((1 / copies,) * copies, copies)
-        several = likely_range(observed, is_share=True)
+        several = confidence_interval(observed, is_share=True)
         assert several.low <= alone.low + 1e-9
         assert several.high >= alone.high - 1e-9
 

@@ -78,7 +78,7 @@ def test_rows_without_text_are_left_out_and_said(tmp_path):
     assert [d.id for d in corpus.documents()] == ["1"]
     list(corpus.documents())
     assert corpus.notices == [
-        f"{path}: 2 of 3 rows have no text and were left out (the first is line 2)"
+        f"{path}: 2 of 3 rows have no text and were excluded (the first is line 2)"
     ]
 
 

@@ -17,7 +17,7 @@ from fairgate.gate.rules import Rule
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.metric import Table
 from fairgate.policy.schema import GatePolicy
-from fairgate.stats.interval import likely_range
+from fairgate.stats.interval import confidence_interval
 from fairgate.stats.observations import Observations
 
 POLICY = policy_of()
@@ -144,7 +144,7 @@ def test_the_range_of_a_share_holds_its_level_with_few_events():
     often = {}
     for sources in (6, 12, 25, 60):
         ends = [
-            likely_range(
+            confidence_interval(
                 _means((np.arange(sources) < events).astype(float)),
                 is_share=True,
             )
@@ -184,7 +184,7 @@ def test_the_range_of_few_large_losses_holds_its_level(tries):
         for _ in range(tries):
             loses = rng.random(sources) < losing
             values = np.where(loses, -size * rng.random(sources), rng.normal(0, 0.02, sources))
-            ends = likely_range(_means(values), is_share=False)
+            ends = confidence_interval(_means(values), is_share=False)
             missed += ends.low > truth, ends.high < truth
         if clopper_pearson(int(missed.max()), tries)[0] > ALPHA / 2:
             often[sources, losing, size] = missed.tolist()
