@@ -171,7 +171,6 @@ STATES = {
         "mine",
         steps={
             "fairgate baseline diff": "cp baselines/mine.json old.json",
-            "fairgate run policies/rag-sentiment.yaml": "sed 's/name: mine/name: rag-sentiment/' policies/mine.yaml > policies/rag-sentiment.yaml",
         },
     ),
     "docs/how-to/generate-cases.md": State(
