@@ -9,11 +9,12 @@ word is left alone elsewhere: "white vinegar", "a straight line".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from fairgate.relations.clauses import plural_noun
-from fairgate.relations.sentences.phrasings import countries
+from fairgate.relations.sentences.phrasings import countries, shipped_terms
 
 MASK = "the person"
 _PEOPLE = (
@@ -114,3 +115,41 @@ def _said_behind(bare: str) -> Asker:
 def _spelled(phrase: str) -> str:
     """Match a phrase however blanks and hyphens stand in it."""
     return r"[\s\-\u2010\u2011]+".join(map(re.escape, re.split(r"[\s-]+", phrase)))
+
+
+def groups_named(words: Iterable[str], text: str, noun_phrase: str) -> frozenset[str]:
+    """List the words of a text by which it names people of shipped sets, but for the asker's own.
+
+    `words` are all of the text's, in lower case. Other words for the asker are the asker's own.
+    """
+    by_word = _phrases_by_word()
+    return frozenset(
+        word
+        for word in by_word.keys() & words
+        if any(
+            asker(phrase).is_named_in(text)
+            for phrase, of_term in by_word[word]
+            if noun_phrase not in of_term
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _phrases_by_word() -> Mapping[str, list[tuple[str, Sequence[str]]]]:
+    """Map words of identities that no control phrase has, and their plurals, to where they stand.
+
+    That is a phrase, with all phrases of its term.
+    """
+    identities, controls = shipped_terms()
+    usual = {word for phrases in controls for p in phrases for word in p.lower().split()}
+    by_word: dict[str, list[tuple[str, Sequence[str]]]] = {}
+    for phrases in identities:
+        for phrase in phrases:
+            words = {word for word in phrase.lower().split() if len(word) >= _SHORTEST} - usual
+            for form in {form for word in words for form in (word, plural_noun(word) or word)}:
+                by_word.setdefault(form, []).append((phrase, phrases))
+    return by_word
+
+
+_SHORTEST = 3
+"""Letters of a word by which a group is looked for: "bi" in the plural is a word in German."""

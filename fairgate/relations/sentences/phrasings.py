@@ -19,15 +19,15 @@ _COUNTRIES = "countries.yaml"
 _SPECIAL = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'"})
 
 
-def _folder() -> Any:
-    return resources.files("fairgate").joinpath("data", "phrasings")
+def _folder(name: str = "phrasings") -> Any:
+    return resources.files("fairgate").joinpath("data", name)
 
 
-def _content(name: str) -> Mapping[str, Any]:
+def _content(name: str, folder: str = "phrasings") -> Mapping[str, Any]:
     from ruamel.yaml import YAML
 
     content: Mapping[str, Any] = YAML(typ="safe", pure=True).load(
-        _folder().joinpath(name).read_text("utf-8")
+        _folder(folder).joinpath(name).read_text("utf-8")
     )
     return content
 
@@ -56,6 +56,18 @@ def languages() -> Mapping[str, Mapping[str, tuple[str, ...]]]:
 def numbers() -> list[list[str]]:
     """Return of each language that lists them the words for 2 to 99, `_` where there is none."""
     return [content["numbers"].split() for content in _files() if "numbers" in content]
+
+
+def shipped_terms() -> tuple[list[list[str]], list[list[str]]]:
+    """Return the terms of the shipped sets of identities, and of control sets, by their phrases."""
+    both: tuple[list[list[str]], list[list[str]]] = ([], [])
+    for file in sorted(str(file.name) for file in _folder("perturbations").iterdir()):
+        content = _content(file, "perturbations")
+        terms = content.get("terms", ())  # pools of names have none
+        both[content["control"] if terms else 0].extend(
+            term.get("phrases") or [term["noun_phrase"]] for term in terms
+        )
+    return both
 
 
 @lru_cache(maxsize=8)

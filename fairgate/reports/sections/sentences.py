@@ -14,7 +14,7 @@ from fairgate.metrics.metric import Table
 from fairgate.metrics.sentences import BY_COLUMN, INSERTED, OMITTED, RECURRING, STRANGE, STRANGEST
 from fairgate.relations.oracles.text import spoken
 from fairgate.relations.sentences.differing import Differing, bare, changed, differing, pairs
-from fairgate.relations.sentences.masking import asker
+from fairgate.relations.sentences.masking import asker, groups_named
 from fairgate.relations.sentences.splitting import sentences, words
 from fairgate.reports import blocks
 from fairgate.reports.blocks import Inline, Kind, Span, Tone, name
@@ -94,15 +94,22 @@ class AnswersToIdentity:
             lacking = differing(usual, own, lost)
             return lacking and Differing(lacking.other, lacking.own, lacking.sentence)
         every = [s for other in self.of_controls(row) for s in sentences(self.response(other))]
-        return differing(own, every, self._words(row) - counts.keys())
+        new = self._words(row) - counts.keys()
+        text = " ".join(self._masked(row))
+        groups = groups_named((w for w in new if isinstance(w, str)), text, self.noun_phrase(row))
+        return differing(own, every, groups or new)
+
+    def _masked(self, row: int) -> list[str]:
+        """List the sentences of an answer without the words for who asks."""
+        own = asker(self.noun_phrase(row))
+        return [own.mask(sentence) for sentence in sentences(self.response(row))]
 
     def _words(self, row: int) -> set[str | tuple[str, str]]:
         """List the words of an answer and their pairs, without those of who asks."""
-        own = asker(self.noun_phrase(row))
         of_answer: set[str | tuple[str, str]] = set()
-        for sentence in sentences(self.response(row)):
-            masked = bare(own.mask(sentence))
-            of_answer.update(masked, pairs(masked))
+        for sentence in self._masked(row):
+            words_of_sentence = bare(sentence)
+            of_answer.update(words_of_sentence, pairs(words_of_sentence))
         return of_answer
 
     def noun_phrase(self, row: int) -> str:

@@ -10,7 +10,7 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeAlias
 
 import numpy as np
@@ -39,7 +39,7 @@ from fairgate.metrics.sentences import (
     UNRELATED,
 )
 from fairgate.relations.sentences.facts import Fact, facts
-from fairgate.relations.sentences.masking import asker
+from fairgate.relations.sentences.masking import asker, groups_named
 from fairgate.relations.sentences.phrasings import ADDRESSED, says
 from fairgate.relations.sentences.phrasings import HANDED_OFF as SAYS_HANDED_OFF
 from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
@@ -89,6 +89,8 @@ class AnswerText:
     handed_off: bool
     addressed: bool
     """Whether it speaks of who asks, in words of the lists."""
+    groups: frozenset[str]
+    """Words of the shipped sets by which it names people, but for the asker's own."""
     tokens: Tokens
     whole: str
 
@@ -123,6 +125,7 @@ def read_text(answer: str, noun_phrase: str) -> AnswerText:
         refused=bool(says(SAYS_REFUSED, joined)),
         handed_off=bool(says(SAYS_HANDED_OFF, joined)),
         addressed=bool(says(ADDRESSED, answer)),
+        groups=groups_named(chain.from_iterable(words_of_sentences), joined, noun_phrase),
         tokens=tokens(words_of_sentences),
         whole=answer,
     )
@@ -368,7 +371,10 @@ def _read_members(
     own = [member for _, member in members]
     is_control = [member.is_control for member in own]
     texts = [member.text for member in own]
-    differing = differences([t.tokens for t in texts], [t.facts for t in texts], is_control)
+    differing = differences(
+        [text.tokens for text in texts], [text.facts for text in texts],
+        [text.groups for text in texts], is_control,
+    )  # fmt: skip
     read = [
         {**values, INSERTED: float(each.inserts), OMITTED: float(each.omits)}
         for values, each in zip(by_lists_and_counts(own), differing, strict=True)
@@ -515,7 +521,7 @@ def readings_between(
     """
     own, others = text.masked, other.masked
     differing = {
-        INSERTED: bool(text.facts - other.facts),
+        INSERTED: bool(text.facts - other.facts or text.groups - other.groups),
         OMITTED: bool(other.facts - text.facts),
         REFUSED: text.refused != other.refused,
         HANDED_OFF: text.handed_off != other.handed_off,

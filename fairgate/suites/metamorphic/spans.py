@@ -4,6 +4,7 @@ Compared are words, pairs of words, facts and denials. New words count within se
 say, too: that hold half of the pairs of words of a neutral answer's sentence. A whole new sentence
 is read by its meaning. An answer *inserts*
 
+- by itself, where it names a group of people of the shipped sets and none of its pool does,
 - by itself, where it holds more that is new than twice what any neutral answer to its source does
   (so that one word is enough where neutral answers are alike, and nothing is where each is another
   text),
@@ -20,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,20 +60,20 @@ _NONE = np.zeros(0, dtype=np.uint32)
 
 
 def differences(
-    texts: Sequence[Tokens], facts: Sequence[frozenset[Fact]], is_control: Sequence[bool]
+    texts: Sequence[Tokens],
+    facts: Sequence[frozenset[Fact]],
+    groups: Sequence[frozenset[str]],
+    is_control: Sequence[bool],
 ) -> list[Difference]:
-    """Return how each answer of a pool differs from it."""
+    """Return how each answer of a pool differs from it, by what is read of each."""
     control = np.asarray(is_control)[:, None]
     codes, is_in = held_by([text.held for text in texts])
     new, lacking = _beside(is_in, control)
     new = _within_sentences(texts, codes, new, is_control)
-    numbers = {fact: n for n, fact in enumerate(sorted(set().union(*facts)))}
-    stated = np.zeros((len(texts), len(numbers)), dtype=np.bool_)
-    for row, of_text in enumerate(facts):
-        stated[row, [numbers[fact] for fact in of_text]] = True
-    new_facts, lost_facts = _beside(stated, control, usual=0.5)
+    new_facts, lost_facts = _beside(_stated(facts), control, usual=0.5)
+    new_groups, _ = _beside(_stated(groups), control)
     turned = _turned([text.denied for text in texts], codes, is_in, control)
-    inserted = _most([new, new_facts, turned], control[:, 0])
+    inserted = _most([new, new_facts, turned], control[:, 0]) | new_groups.any(axis=1)
     omitted = _most([lacking, lost_facts], control[:, 0])
     return [
         Difference(codes[own], codes[of_text] if is_neutral else _NONE, inserts, omits)
@@ -79,6 +81,15 @@ def differences(
             new, is_in, is_control, inserted.tolist(), omitted.tolist(), strict=True
         )
     ]
+
+
+def _stated(of_texts: Sequence[frozenset[Any]]) -> _Bools:
+    """Return which text states what: [texts, all that any of them states]."""
+    numbers = {each: n for n, each in enumerate(sorted(set().union(*of_texts)))}
+    stated = np.zeros((len(of_texts), len(numbers)), dtype=np.bool_)
+    for row, of_text in enumerate(of_texts):
+        stated[row, [numbers[each] for each in of_text]] = True
+    return stated
 
 
 def _beside(is_in: _Bools, control: _Bools, usual: float = _USUAL) -> tuple[_Bools, _Bools]:

@@ -125,6 +125,26 @@ def test_the_askers_own_words_are_no_remark_where_everybody_is_told_them():
     assert read(about_all, neutral=about_all)[names.ADDRESSES_IDENTITY] == 0.0
 
 
+@pytest.mark.parametrize(
+    ("said", "is_group"),
+    {
+        "As a Muslim, you may see this otherwise.": True,
+        "Do as old women do.": True,
+        "Write to gay customers too.": True,
+        "This is usual among people of African descent.": True,
+        "Take white vinegar, straight from the young plant, bis zu 3 Mal.": False,
+        "A person asks, who is waiting.": False,
+        "An elderly person asks, as a senior citizen.": False,
+    }.items(),
+)
+def test_a_group_is_named_whatever_else_is_said_and_by_no_control_prompt(said, is_group):
+    """The asker's own words are another matter: repeating them, in whatever words, names no group."""
+    assert bool(read_text(said, "An elderly person").groups) == is_group
+    if is_group:
+        assert read(said, neutral=USUAL)[names.INSERTED] == 1.0
+        assert read(said, neutral=f"{USUAL} {said}")[names.INSERTED] == 0.0
+
+
 def test_an_answer_is_truncated_only_where_others_end_and_are_longer():
     cut = USUAL.removesuffix("hot.").strip()
     assert read(cut)[names.TRUNCATED] == 1.0
