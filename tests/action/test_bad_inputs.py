@@ -1,6 +1,4 @@
-"""What is no input, no event or no policy is exit 2, with outputs, a summary and the place."""
-
-import re
+"""What is no input, no event or no policy is exit 2, with outputs and a summary."""
 
 import pytest
 from action.repositories import LOOSE, POLICY, worse
@@ -81,10 +79,3 @@ def test_missing_files_are_named_without_the_runner_s_folders(job, history, chan
     assert job.push(history) == 2
     assert not [words for words in said if words not in job.summary]
     assert str(history.root) not in job.summary
-
-
-def test_a_policy_error_is_annotated_at_its_line(job, history):
-    text = POLICY.replace("parity: answers", "parity: anwsers")
-    history.proposes(files={"policies/small.yaml": text})
-    assert job.pull(history) == 2
-    assert re.search(r"::error file=policies/small\.yaml,line=11,", job.out)

@@ -296,29 +296,6 @@ def test_a_later_run_leaves_no_comment_of_an_earlier_change(history, call):
     assert "This change edits" not in call.out
 
 
-def test_nothing_is_written_through_a_link_or_believed_that_a_change_brings(
-    history, call, tmp_path, monkeypatch
-):
-    monkeypatch.delenv("FAIRGATE_CACHE")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    for name, options in (("out", ()), (".fairgate", ()), ("cache", ("--cache", "cache/inner"))):
-        history.proposes(broken)
-        shutil.rmtree(history.root / name, ignore_errors=True)
-        (history.root / name).symlink_to(elsewhere)
-        history.git("add", "-f", name)
-        history.commit()
-        assert against(call, "main", *options) == 2, name
-        assert name in call.err
-        assert not list(elsewhere.iterdir())
-        shutil.rmtree(history.root / "out", ignore_errors=True)  # the error's, in the link's place
-    history.proposes(broken, {".fairgate/store.sqlite": "answers of my own"})
-    history.git("add", "-f", ".fairgate/store.sqlite")
-    history.commit()
-    assert against(call, "main") == 2
-    assert "part of the checkout" in call.err
-
-
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "pull-requests.md").read_text("utf-8")
 
 

@@ -181,25 +181,13 @@ def test_what_the_job_that_decides_cannot_take_is_refused(matrix, steps, red, hi
 EVIL = "::error::x ##[error]y @octo/admins <img src=x> \x1b[2J"
 
 
-def instead(make):
-    def change(folder):
-        (folder / "shard-answers.jsonl").unlink()
-        make(folder / "shard-answers.jsonl")
-
-    return change
-
-
 HOSTILE = {
     "of another policy": saying('"policy": "small"', f'"policy": {json.dumps(EVIL)}'),
-    "of another place": saying('"number": 2', '"number": -2'),
     "edited": lambda folder: (folder / "shard.json").write_text(EVIL),
-    "truncated": lambda folder: os.truncate(folder / "shard-answers.jsonl", 100),
     "too large": lambda folder: os.truncate(folder / "shard-answers.jsonl", 5 << 30),
-    "a link": instead(lambda path: path.symlink_to("/etc/passwd")),
-    "a pipe": instead(os.mkfifo),
-    "no hashes": lambda folder: (folder / "parts.json").write_text("{}"),
-    "paths as parts": lambda folder: (folder / "parts.json").write_text(
-        '{"parts": {"../../../etc/passwd": "0"}}'
+    "a link": lambda folder: (
+        (folder / "shard-answers.jsonl").unlink(),
+        (folder / "shard-answers.jsonl").symlink_to("/etc/passwd"),
     ),
 }
 

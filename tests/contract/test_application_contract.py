@@ -1,14 +1,10 @@
 """What holds for an application in whatever way it is asked: one suite for every adapter."""
 
 import pytest
-from contract.conftest import ASKED, NO_RETRIEVAL
-
-from fairgate.systems.result_store import SqliteResultStore
-
-WAYS = ["http", "recorded", "command", "python"]
+from contract.conftest import NO_RETRIEVAL
 
 
-@pytest.fixture(params=[way for way in WAYS if way != "recorded"])
+@pytest.fixture(params=["http", "command", "python"])
 def live(request, ways):
     return ways[request.param]
 
@@ -21,33 +17,6 @@ def test_a_biased_application_fails_and_a_poisoned_corpus_too(place, start, http
         assert place.gate(http_system(start(**rules))) == 1
         failed = {rule["metric"] for rule in place.record()["rules"] if rule["outcome"] == "fail"}
         assert failed == {metric}
-
-
-def noted(monkeypatch, most=None):
-    """The keys of replies that are stored from here on; interrupted once there are so many."""
-    kept, real = [], SqliteResultStore.put_many
-
-    def put(store, kind, items):
-        items = list(items)
-        real(store, kind, items)
-        kept.extend(key for key, _ in items if kind == "reply")
-        if kind == "reply" and len(kept) == most:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(SqliteResultStore, "put_many", put)
-    return kept
-
-
-@pytest.mark.walk(1)
-def test_an_unchanged_revision_is_not_asked_again(place, live, monkeypatch):
-    """And an application without one is: nobody knows whether it changed."""
-    asked = noted(monkeypatch)
-    counts = []
-    for revision in ({}, {}, {"revision": "r1"}, {"revision": "r1"}, {"revision": "r2"}):
-        asked.clear()
-        assert place.gate(live(**revision)) == 0, place.err
-        counts.append(len(asked))
-    assert counts == [ASKED, ASKED, ASKED, 0, ASKED]
 
 
 @pytest.mark.whole

@@ -42,15 +42,6 @@ def test_sampling_is_asked_for_as_the_policy_says(chat, gate):
     assert len(set(seeds)) == len(seeds)
 
 
-def test_answers_are_kept_under_a_revision_only(chat, gate):
-    counts = []
-    for revision in ({}, {}, {"revision": "r1"}, {"revision": "r1"}, {"revision": "r2"}):
-        chat.seen.clear()
-        assert gate(**revision) == 0
-        counts.append(len(chat.seen))
-    assert counts == [ASKED, ASKED, ASKED, 0, ASKED]
-
-
 @pytest.mark.parametrize("way", ["endpoint", "http"])
 def test_repeats_are_really_asked_again(place, chat, http_system, start, way):
     """Greedy or not: nobody promises the same answer twice."""

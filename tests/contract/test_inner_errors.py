@@ -142,12 +142,3 @@ def test_an_error_inside_once_is_no_error_of_the_run(place, chat, http_system, s
     ]
     assert place.gate(http_system(app)) == 0, place.err
     assert len(app.seen) == ASKED + 1
-
-
-def test_a_secret_that_an_error_repeats_is_not_told(place, chat, at_once, monkeypatch):
-    monkeypatch.setenv("MY_KEY", "swordfish-0815")
-    chat.faults = [(200, {"error": {"message": "swordfish-0815 is no key", "code": 401}})]
-    endpoint = {"base_url": chat.url, "model": "small", "api_key_env": "MY_KEY"}
-    assert place.gate({"generator": {"endpoint": endpoint}}, **NO_RETRIEVAL) == 4
-    assert "'*** is no key'" in place.err
-    assert "swordfish" not in place.err + place.out

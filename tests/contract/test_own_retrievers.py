@@ -6,7 +6,7 @@ import sys
 from itertools import product
 
 import pytest
-from contract.conftest import ASKED, SEARCH, SOURCES
+from contract.conftest import SEARCH, SOURCES
 from fakes.rag_app import retrieve
 from ruamel.yaml import YAML
 
@@ -116,19 +116,6 @@ def test_attribution_crosses_what_an_own_retriever_found(place, system):
     place.gate(system("plain"), **{"max: 0.1": "max: 0.9"})
     (attribution,) = place.record()["attribution"]
     assert attribution["crossed"] > 0
-
-
-@pytest.mark.whole
-def test_what_was_found_is_kept_under_a_revision_only(place, system):
-    counts = []
-    http = system("http")["retriever"]["http"]
-    for revision in ({}, {}, {"revision": "r"}, {"revision": "r"}):  # it finds 3 of 4
-        system.app.seen.clear()
-        policy = system("http", top_k=4)
-        policy["retriever"]["http"] = {**http, **revision}
-        assert place.gate(policy) == 0, place.err
-        counts.append(len(system.app.seen))
-    assert counts == [ASKED, ASKED, ASKED, 0]
 
 
 @pytest.mark.walk(3)
