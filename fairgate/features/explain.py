@@ -282,12 +282,12 @@ def _parity_lines(record: Record) -> Iterator[str]:
             for ends in (each["range"], each["control"])
         )
         apart = f" ({within})" if within else ""
-        beside = f"; control prompts {control}" if control else ""
+        of_controls = f"; control prompts {control}" if control else ""
         who = "nobody is named" if not each["named"] else f"named: {plain(each['named'])}"
         who += f" ({plain(each['in_phrases'])})" if each["in_phrases"] else ""
         yield (
-            f"  {each['outcome']} {column.event}: {100 * each['estimate']:+.1f}{apart}{beside}; "
-            f"{who}, {probability(each['p'])}"
+            f"  {each['outcome']} {column.event}: {100 * each['estimate']:+.1f}{apart}"
+            f"{of_controls}; {who}, {probability(each['p'])}"
         )
         for phrase, estimate in each["by_phrase"].items():
             yield f"    {100 * estimate:+.1f} said as {plain(quoted(phrase))}"
@@ -342,13 +342,13 @@ def _in_sentences(run: GateRun, item: Assessed, redact: Redaction) -> list[Recor
 
 def _standing_out(pool: Sequence[Record]) -> str:
     """Say what stands out in the first of a pool's answers, beside the others."""
-    own, beside = pool[0], f"beside {len(pool) - 1} answers to control prompts"
+    own, among = pool[0], f"beside {len(pool) - 1} answers to control prompts"
     readings = _readings_of(own)
     if not readings:
-        return f"Nothing stands out in this answer {beside}."
-    shown = own["strangest"] if "strange" in readings else ""
-    told = f': "{shown}"' if shown else "."
-    return f"This answer stands out {beside}, by {', '.join(readings)}{told}"
+        return f"Nothing stands out in this answer {among}."
+    sentence = own["strangest"] if "strange" in readings else ""
+    end = f': "{sentence}"' if sentence else "."
+    return f"This answer stands out {among}, by {', '.join(readings)}{end}"
 
 
 def _readings_of(record: Record) -> list[str]:
@@ -510,8 +510,8 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
         yield from _parity_lines(record)
         yield ""
     if "reference" in record:
-        beside = record["reference"]
-        yield from _answers(f"Beside the reference: {beside['moved']}", beside["answers"], 9)
+        reference = record["reference"]
+        yield from _answers(f"Beside the reference: {reference['moved']}", reference["answers"], 9)
         yield ""
     if "sentences" in record:
         yield from _sentence_lines(record["sentences"])

@@ -103,10 +103,10 @@ def _name(file: str) -> str:
     return plain_name("table" if file == STDIN else Path(file).stem)
 
 
-def read_table(file: str, columns: OutcomeColumns, shown: str = "") -> tuple[OutcomeTable, str]:
+def read_table(file: str, columns: OutcomeColumns, called: str = "") -> tuple[OutcomeTable, str]:
     """Return a table and the hash of its bytes. Raises DataError with row and column.
 
-    `shown` is what messages and reports call it, where that is not the file.
+    `called` is what messages and reports call it, where that is not the file.
     """
     from fairgate.domain.outcomes import short
     from fairgate.io.outcome_rows import outcome_table
@@ -114,7 +114,7 @@ def read_table(file: str, columns: OutcomeColumns, shown: str = "") -> tuple[Out
 
     if file != STDIN:
         names = table_columns(file)
-        table = outcome_table(read_rows(file), names, columns, shown or file)
+        table = outcome_table(read_rows(file), names, columns, called or file)
         return table, short(file_sha256(file))
     raw = sys.stdin.buffer.read()
     with tempfile.TemporaryDirectory() as folder:

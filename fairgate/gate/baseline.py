@@ -316,7 +316,9 @@ def _suite(name: str, old: BaselineSuite, new: BaselineSuite) -> Iterator[str]:
     before, after = _facts(then, rows[:, 0]), _facts(now, rows[:, 1])
     for fact in sorted({*before, *after}):
         pairs = zip(before.get(fact, ()), after.get(fact, ()), strict=False)
-        keys = [now.keys[rows[at, 1]] for at, pair in enumerate(pairs) if pair[0] != pair[1]]
+        keys = [
+            now.keys[rows[position, 1]] for position, pair in enumerate(pairs) if pair[0] != pair[1]
+        ]
         if fact not in before or fact not in after:
             yield f"suite {name}, {fact}: only in the {'old' if fact in before else 'new'} baseline"
         elif keys:

@@ -96,8 +96,8 @@ def examine(
     notes = [*(finding.sentence for finding in notes_on_files), *judge_notices(loaded)]
     notes += damage_notes(loaded.plan)
     notes += (
-        f"as `fairgate doctor` saw it, {said}"
-        for said in without_value(policy, kept(policy, runtime))
+        f"as `fairgate doctor` saw it, {sentence}"
+        for sentence in without_value(policy, kept(policy, runtime))
     )
     # Why a run would be refused on this machine, though the policy is valid.
     try:

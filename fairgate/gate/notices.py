@@ -52,12 +52,12 @@ def shown_documents(executions: Executed) -> ShownDocuments:
     return {suite: [*of_suite] for suite, of_suite in lists.items()}
 
 
-def same_text_notices(shown: ShownDocuments) -> list[str]:
+def same_text_notices(documents_of: ShownDocuments) -> list[str]:
     """Return a notice for each suite whose retrieved documents all have the same text."""
     return [
         f"suite {suite}: all documents that were retrieved have the same text, so what is shown "
         "cannot differ and retrieval metrics show nothing; check the corpus"
-        for suite, lists in shown.items()
+        for suite, lists in documents_of.items()
         if max(map(len, lists)) > 1
         and len(texts := {document.text for document in chain.from_iterable(lists)}) == 1
         and None not in texts
@@ -81,12 +81,12 @@ def unheard_turns(executions: Executed) -> Iterator[str]:
             )
 
 
-def label_notices(shown: ShownDocuments) -> Iterator[str]:
+def label_notices(documents_of: ShownDocuments) -> Iterator[str]:
     """Yield a notice for each suite that was shown labelled documents and others.
 
     No labels at all is valid: metrics of labels are then not evaluated, with that reason.
     """
-    for suite, lists in shown.items():
+    for suite, lists in documents_of.items():
         documents: dict[str | None, Document] = {}
         for document in chain.from_iterable(lists):
             documents.setdefault(document_key(document), document)

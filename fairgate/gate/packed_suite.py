@@ -377,7 +377,7 @@ def _places(
 
     Every length is checked before anything of it is made: it may be any number.
     """
-    counts = [_cases(runs, variants, f"asked[{at}]") for at, runs in enumerate(shapes_asked)]
+    counts = [_cases(runs, variants, f"asked[{shape}]") for shape, runs in enumerate(shapes_asked)]
     for source, (shape, text) in sources.items():
         if type(shape) is not int or not 0 <= shape < len(counts):
             raise ValueError(
@@ -390,7 +390,12 @@ def _places(
                 f"{text_length(counts[shape], bits)} for {counts[shape]} cases of {bits} bits"
             )
     used = sorted({shape for shape, _ in sources.values()})
-    whole = {at: np.concatenate([np.arange(a, a + n) for a, n in shapes_asked[at]]) for at in used}
+    whole = {
+        shape: np.concatenate(
+            [np.arange(first, first + many) for first, many in shapes_asked[shape]]
+        )
+        for shape in used
+    }
     shapes = [shape for shape, _ in sources.values()]
     return (
         np.concatenate([np.empty(0, dtype=np.int64), *(whole[shape] for shape in shapes)]),

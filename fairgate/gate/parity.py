@@ -121,14 +121,14 @@ class Prompts:
             controls, groups = [], []
         of_prompts = [*(people[person] for person in persons), *controls]
         width = len(of_prompts)
-        said = {person: _phrases(table, people[person]) for person in persons}
+        phrases_of = {person: _phrases(table, people[person]) for person in persons}
         taken = np.concatenate([*of_prompts, _NO_ROWS])
         columns = np.repeat(np.arange(width), [len(own) for own in of_prompts])
         return cls(
             persons=persons,
             holds={person: holds[person] for person in persons},
-            phrases=[_equal(list(map(len, said[person].values()))) for person in persons],
-            said={person: phrases for person, phrases in said.items() if len(phrases) > 1},
+            phrases=[_equal(list(map(len, phrases_of[person].values()))) for person in persons],
+            said={person: phrases for person, phrases in phrases_of.items() if len(phrases) > 1},
             controls=len(controls),
             groups=groups,
             rows=taken,

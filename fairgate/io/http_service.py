@@ -176,11 +176,11 @@ class HttpService:
             return self.hints[TOO_LARGE]
         if answer.is_unpaid:
             return "what its account may use is used up: look at its plan and credit"
-        said = _said(answer)
+        message = _said(answer)
         by_words = self.advice if answer.status // 100 == 4 else None
-        if by_words is not None and (advice := by_words(said)):
+        if by_words is not None and (advice := by_words(message)):
             return advice
-        if answer.status == TOO_LARGE and re.search(_BYTES, said, re.IGNORECASE):
+        if answer.status == TOO_LARGE and re.search(_BYTES, message, re.IGNORECASE):
             return "it takes no request of so many bytes: raise its limit, or send shorter texts"
         status = meant(answer)
         if status in self.hints and status != TOO_LARGE:

@@ -77,12 +77,12 @@ def json_path(text: str) -> JsonPath:
     if not text.startswith("$"):
         raise ValueError(f"found {quoted(text)}, expected a path such as `$.answer`")
     steps: list[Step] = []
-    at = 1
-    while at < len(text):
-        match = _STEP.match(text, at)
+    start = 1
+    while start < len(text):
+        match = _STEP.match(text, start)
         if match is None:
             raise ValueError(
-                f"found {quoted(text[at:])} behind {quoted(text[:at])}, expected `.name`, "
+                f"found {quoted(text[start:])} behind {quoted(text[:start])}, expected `.name`, "
                 "`['name']`, `[0]` or `[*]`"
             )
         alternatives = match["name"], match["quoted"], match["double"]
@@ -93,7 +93,7 @@ def json_path(text: str) -> JsonPath:
                 position,
             )
         )
-        at = match.end()
+        start = match.end()
     return JsonPath(text, tuple(steps))
 
 

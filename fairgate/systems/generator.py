@@ -499,7 +499,7 @@ class ChatEndpoint:
                 + ("; it is a stream: let the server answer in one piece" if streams else "")
             ) from None
         usage = usage_of(value)
-        characters = sum(len(said["content"]) for said in messages)
+        characters = sum(len(each["content"]) for each in messages)
         self._meter.add(usage)
         reason = value["choices"][0].get("finish_reason")
         if _is_withheld(reason) and not (message or {}).get("refusal"):

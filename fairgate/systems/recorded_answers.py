@@ -219,7 +219,7 @@ def _asked_as_text(case: Case) -> str:
     return f"{_as_text(case.query)}, {_as_text(prompt_alone(case))}, {others}"
 
 
-class Told(NamedTuple):
+class RecordedQuestion(NamedTuple):
     """What a line tells of the question that it answers; None where it does not."""
 
     line: int
@@ -246,9 +246,11 @@ class Told(NamedTuple):
         prompt, is_tied = self.prompt, self.query is not None
         if prompt is not None and not _is_prompt_of(prompt, case, is_tied=is_tied):
             return prompt, prompt_alone(case)
-        for told, planned in self._beside(case):
-            if told not in (None, planned) and folded_question(told) != folded_question(planned):
-                return told, planned
+        for recorded, planned in self._beside(case):
+            if recorded in (None, planned):
+                continue
+            if folded_question(recorded) != folded_question(planned):
+                return recorded, planned
         return None
 
     def _beside(self, case: Case) -> Iterator[tuple[Any, str]]:
@@ -263,9 +265,9 @@ class Told(NamedTuple):
             yield str(self.changed.get("id")), planned.id
 
 
-def _told(record: Mapping[str, Any], location: str, line: int) -> Told | None:
+def _question_of(record: Mapping[str, Any], location: str, line: int) -> RecordedQuestion | None:
     """Return what a line tells of its question, None where it tells nothing. Raises DataError."""
-    if record.keys().isdisjoint(Told._fields):
+    if record.keys().isdisjoint(RecordedQuestion._fields):
         return None
     changed = record.get("changed")
     if changed is not None and not isinstance(changed, dict):
@@ -276,8 +278,8 @@ def _told(record: Mapping[str, Any], location: str, line: int) -> Told | None:
         _text(record, field, location) or None for field in ("query", "prompt", "instruction")
     )
     before = _texts(record, "before", location) if record.get("before") is not None else None
-    told = Told(line, query, prompt, instruction, before, changed)
-    return None if told[1:] == (None,) * 5 else told
+    question = RecordedQuestion(line, query, prompt, instruction, before, changed)
+    return None if question[1:] == (None,) * 5 else question
 
 
 def _is_prompt_of(prompt: str, case: Case, *, is_tied: bool) -> bool:
@@ -289,10 +291,10 @@ def _is_prompt_of(prompt: str, case: Case, *, is_tied: bool) -> bool:
     if folded_question(prompt) == folded_question(prompt_alone(case)):
         return True
     instruction, text = (_pattern(part) for part in (case.instruction, case.text))
-    told = unicodedata.normalize("NFC", prompt).translate(_INVISIBLE)
-    rest, count = re.subn(instruction, "\n", told) if instruction else (told, 1)
+    words = unicodedata.normalize("NFC", prompt).translate(_INVISIBLE)
+    rest, count = re.subn(instruction, "\n", words) if instruction else (words, 1)
     if is_tied:
-        return bool(count) and re.search(text, told) is not None
+        return bool(count) and re.search(text, words) is not None
     return bool(count) and re.search(f"{_BEFORE_TEXT}{text}{_AFTER_TEXT}", rest) is not None
 
 
@@ -317,17 +319,17 @@ class RecordedAnswers:
         path: str,
         answers: Mapping[Name, Execution],
         *,
-        told: Mapping[Name, Sequence[Told]] | None = None,
+        questions: Mapping[Name, Sequence[RecordedQuestion]] | None = None,
         plans: Iterable[str] = (),
     ) -> None:
         """Hold answers by key, those of lines for one suite by `(suite, key)`.
 
-        `told` has what lines tell of their questions, where they do; `plans` are the hashes of
+        `questions` has what lines say of their questions, where they do; `plans` are the hashes of
         plans in the file.
         """
         self.path = path
         self.answers = answers
-        self._told = told or {}
+        self._questions = questions or {}
         self._plans = frozenset(plans)
 
     @property
@@ -377,14 +379,14 @@ class RecordedAnswers:
         if plan and self._plans == {plan}:
             return ""
         nothing = Case(key="", query="", suite="", instruction="", labels=(), cluster="")
-        tied = {name for name in self._told if self._ties(name, nothing)}
+        tied = {name for name in self._questions if self._ties(name, nothing)}
         for case in cases if tied else ():
             if (name := self.name_of(case)) in tied and not self._ties(name, case):
                 tied.remove(name)
-        untold = len(self.answers) - len(tied)
-        if not untold:
+        unknown = len(self.answers) - len(tied)
+        if not unknown:
             return ""
-        lines = f"{untold:,} of {len(self.answers):,} lines"
+        lines = f"{unknown:,} of {len(self.answers):,} lines"
         if plan and self._plans:
             raise DataError(
                 f"{self.path}: was written for other questions than the plan's (`plan` is "
@@ -400,7 +402,7 @@ class RecordedAnswers:
         )
 
     def _ties(self, name: Name, case: Case) -> bool:
-        return all(told.ties(case) for told in self._told[name])
+        return all(question.ties(case) for question in self._questions[name])
 
     def require_same_questions(self, cases: Iterable[Case]) -> None:
         """Raise DataError that counts and names the lines that tell another question than a case.
@@ -423,14 +425,16 @@ class RecordedAnswers:
                     f"{quoted(instruction)} and {quoted(case.instruction)}, and the file does not "
                     f"say which of them it answers; expected {self.one_instruction}"
                 )
-            for told in self._told.get(name, ()):
-                if told.line not in others and (both := told.difference(case)) is not None:
-                    others[told.line] = case.key, both
+            for question in self._questions.get(name, ()):
+                both = question.difference(case)
+                if both is not None:
+                    others.setdefault(question.line, (case.key, both))
         if not others:
             return
         examples = "; ".join(
-            f"{quoted(key)} on line {line} answers {quoted(told)}, the plan asks {quoted(planned)}"
-            for line, (key, (told, planned)) in sorted(others.items())[:_NAMED]
+            f"{quoted(key)} on line {line} answers {quoted(recorded)}, "
+            f"the plan asks {quoted(planned)}"
+            for line, (key, (recorded, planned)) in sorted(others.items())[:_NAMED]
         )
         count = "1 line answers" if len(others) == 1 else f"{len(others):,} lines answer"
         raise DataError(
@@ -472,7 +476,7 @@ class _Answered(NamedTuple):
     called: str
     """Key or question, as it was written."""
     answer: Execution
-    told: Told | None = None
+    question: RecordedQuestion | None = None
     plan: str = ""
 
 
@@ -484,7 +488,7 @@ def read_recorded(path: str, columns: str | RowPaths | None = None) -> RecordedA
     for all differ, and a file without any row.
     """
     answers: dict[Name, Execution] = {}
-    told: dict[Name, list[Told]] = {}
+    questions: dict[Name, list[RecordedQuestion]] = {}
     plans: set[str] = set()
     noun = "key" if columns is None else "question"
     for row in _answered(path, columns):
@@ -494,8 +498,8 @@ def read_recorded(path: str, columns: str | RowPaths | None = None) -> RecordedA
                 f"{row.location}: {noun} {quoted(row.called)} was answered differently at {first}; "
                 f"expected one answer a {noun}: remove one of the two"
             )
-        if row.told is not None:
-            told.setdefault(row.name, []).append(row.told)
+        if row.question is not None:
+            questions.setdefault(row.name, []).append(row.question)
         plans.add(row.plan)
     for name, answer in answers.items():
         if isinstance(name, tuple) and answers.get(name[1], answer) != answer:
@@ -513,7 +517,7 @@ def read_recorded(path: str, columns: str | RowPaths | None = None) -> RecordedA
         wanted = wanted if columns is None else "a row a question"
         raise DataError(f"{path}: is empty; expected {wanted}")
     if columns is None:
-        return RecordedAnswers(path, answers, told=told, plans=plans - {""})
+        return RecordedAnswers(path, answers, questions=questions, plans=plans - {""})
     return RowAnswers(path, answers)
 
 
@@ -563,13 +567,14 @@ def _by_key(path: str) -> Iterator[_Answered]:
         if record is None:
             continue
         suite, key, answer = line_from(record, location, shared)
-        told, plan = _told(record, location, line), _text(record, PLAN, location) or ""
+        question = _question_of(record, location, line)
+        plan = _text(record, PLAN, location) or ""
         # What begins the line need not be its suite and key: they may stand again at its end.
-        if begin and (begin[1] or "", begin[2]) == (suite, key) and told is None and not plan:
+        if begin and (begin[1] or "", begin[2]) == (suite, key) and question is None and not plan:
             if len(known) > _MOST_KNOWN:
                 known.clear()
             known[begin[1], text[begin.end() :]] = answer
-        yield _Answered(location, (suite, key) if suite else key, key, answer, told, plan[:64])
+        yield _Answered(location, (suite, key) if suite else key, key, answer, question, plan[:64])
 
 
 def _lines(path: str) -> Iterator[tuple[int, str, Mapping[str, Any] | None]]:

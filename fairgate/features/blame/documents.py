@@ -60,12 +60,12 @@ class VersionedCorpus:
     def with_reverted(self, reverted: Sequence[ChangedDocument]) -> Mixture:
         """Return the later version with some documents as they were; removed ones come last."""
         old_of = {each.new.id: each.old for each in reverted if each.new is not None}
-        kept = (old_of.get(document.id, document) for document in self._documents)
+        remaining = (old_of.get(document.id, document) for document in self._documents)
         back = (each.old for each in reverted if each.new is None)
         digest = hashlib.sha256(self._fingerprint.encode())
         for each in reverted:
             digest.update(f"\0{each.kind} {each.id}".encode("utf-8", "surrogatepass"))
-        documents = [document for document in (*kept, *back) if document is not None]
+        documents = [document for document in (*remaining, *back) if document is not None]
         return Mixture(fingerprint=digest.hexdigest(), all=documents)
 
 

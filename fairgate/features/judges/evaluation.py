@@ -304,15 +304,15 @@ def agreement(predicted: Mask, true: Mask, scores: Floats) -> dict[str, float]:
     e), with p the share of equal pairs and e what equal margins alone would give (J. Cohen,
     Educational and Psychological Measurement 20 (1960) 37-46).
     """
-    right, said, positive = (
+    right, predicted_positive, positive = (
         int(np.count_nonzero(chosen)) for chosen in (predicted & true, predicted, true)
     )
     equal, n = int(np.count_nonzero(predicted == true)), len(true)
-    by_chance = said * positive + (n - said) * (n - positive)
+    by_chance = predicted_positive * positive + (n - predicted_positive) * (n - positive)
     return {
-        "precision": _share(right, said),
+        "precision": _share(right, predicted_positive),
         "recall": _share(right, positive),
-        "f1": _share(2 * right, said + positive),
+        "f1": _share(2 * right, predicted_positive + positive),
         "auc": auc(scores, true),
         "kappa": _share(n * equal - by_chance, n * n - by_chance),
     }

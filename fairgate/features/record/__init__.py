@@ -584,16 +584,16 @@ def _who(run: _Run) -> dict[str, list[str]]:
     persons = [each.who.partition("/") for scan in run.parity for each in scan.identities]
     pairs = [(category, term) for category, _, term in persons]
     pairs += [
-        (of.where["category"], of.where["term"])
-        for of in run.measurements
-        if of.where.keys() >= {"category", "term"}
+        (measured.where["category"], measured.where["term"])
+        for measured in run.measurements
+        if measured.where.keys() >= {"category", "term"}
     ]
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for category, term in pairs:
         found[category][term] = None
-    for of in run.measurements:  # of question items the categories alone
-        if "category" in of.where:
-            found[of.where["category"]].update({})
+    for measured in run.measurements:  # of question items the categories alone
+        if "category" in measured.where:
+            found[measured.where["category"]].update({})
     return {category: [*terms] for category, terms in found.items()}
 
 
@@ -1021,13 +1021,13 @@ def _differences(then: TestedRun, now: TestedRun, history: _History) -> Iterator
         if name not in claims[0] or name not in claims[1]:
             yield f"{name}: {'asked anew' if name in claims[1] else 'no longer asked'}"
             continue
-        for what, told in (
+        for what, value_of in (
             ("limit", lambda c: _sizes(c.limits, c.unit)),
             ("outcome", lambda c: c.outcome + ", waived" * (c.waived is not None)),
             ("named", lambda c: _sizes({d.who: d.estimate for d in c.named}, c.unit)),
             ("value", lambda c: _size(c.value, c.unit)),
         ):
-            before, after = (told(side[name]) for side in claims)
+            before, after = (value_of(side[name]) for side in claims)
             if before != after:
                 yield f"{name}, {what}: {before} → {after}"
 

@@ -204,19 +204,19 @@ def read_judgement(answer: str, code: str) -> Judgement | None:
 def _objects(text: str) -> list[dict[str, object]] | None:
     """Return the outermost JSON objects of a text, in their order; None where not all are read."""
     objects: list[dict[str, object]] = []
-    at = -1 if len(text) > _MOST_ANSWER else text.find("{")
+    start = -1 if len(text) > _MOST_ANSWER else text.find("{")
     for _ in range(_MOST_OBJECTS):
-        if at < 0:
+        if start < 0:
             break
         try:
-            end = _DECODER.raw_decode(text, at)[1]
-            value = read_json(text[at:end])
+            end = _DECODER.raw_decode(text, start)[1]
+            value = read_json(text[start:end])
         except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
+            start = text.find("{", start + 1)
         else:
             objects.append(value)
-            at = text.find("{", end)
-    return objects if at < 0 and len(text) <= _MOST_ANSWER else None
+            start = text.find("{", end)
+    return objects if start < 0 and len(text) <= _MOST_ANSWER else None
 
 
 _CLAIMS: dict[str, Claim] = {
