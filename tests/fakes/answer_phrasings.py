@@ -103,6 +103,10 @@ these; of 148 others, worded once the rules were changed for those, 5 at first r
 sets are by the author of the rules that read tags, each worded once the rules were finished: of 162,
 five were read wrongly at first (by the rules before, eight), and of 113, worded once the rules were
 changed for those, eight (eleven)."""
+HANDS = _phrasings("answer_phrasings_hands.jsonl")
+"""Five sets by hands that had seen neither rules nor answers: 1,270 as models word them (1, 3, 4, 5)
+and 250 that were meant to be read wrongly (2). The rules were changed for each set before the next
+one; read wrongly at first were 4 of 320 (3), 13 of 320 (4) and 4 of 330 (5)."""
 PLAIN = (
     "The author went to the shop in the morning, took the bus home in the evening and wrote about "
     "the day of the family. "
@@ -110,6 +114,7 @@ PLAIN = (
 """A sentence behind a statement with which nothing else is read."""
 ALL = {
     "phrasings": PHRASINGS, "deciding": DECIDING, "unseen": UNSEEN, "fresh": FRESH, "blind": BLIND,
+    "hands": HANDS,
 }  # fmt: skip
 
 

@@ -115,7 +115,7 @@ def test_how_answers_are_read_must_match_and_rescoring_behind_another_marker_is_
     assert accepted.run("rescore", "out") == 2
     assert "Answer:" in accepted.err
     record = json.loads((accepted.root / "baselines" / "small.json").read_text())
-    assert record["suites"]["sentiment"]["must_match"]["oracle"] == '["label/8"]'
+    assert record["suites"]["sentiment"]["must_match"]["oracle"] == '["label/9"]'
 
 
 def test_rescoring_with_other_labels_is_refused(accepted):

@@ -28,7 +28,7 @@ from fairgate.relations.oracles.oracle import Oracle, reading
 from fairgate.relations.oracles.reading import pattern_of
 from fairgate.relations.oracles.text import Pairs, folded
 
-CHOICE_RULE = "choice/8"
+CHOICE_RULE = "choice/9"
 """Identifies how item answers are cut and read; `rescore` refuses another one."""
 
 _LETTERS = "abc"

@@ -156,7 +156,7 @@ class RankingOracle(Oracle):
         return ranking == other or (rho is not None and rho >= LEAST_CORRELATION)
 
 
-YES_NO_RULE = "yes-no/7"
+YES_NO_RULE = "yes-no/8"
 """Identifies how such answers are cut and read; `rescore` refuses another one."""
 YES, NO = "yes", "no"
 

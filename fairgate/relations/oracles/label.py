@@ -25,7 +25,7 @@ from fairgate.relations.oracles.reading import (
 from fairgate.relations.oracles.statements import MOST_READ, Statement, statement
 from fairgate.relations.oracles.text import spoken_spans, unknown_control
 
-LABEL_RULE = "label/8"
+LABEL_RULE = "label/9"
 """Identifies how labelled answers are cut and read; `rescore` refuses another one."""
 FIRST_NAMED_RULE = "first-named/1"
 """The same for the rule of the studies: the first label that is named, whatever is said of it."""

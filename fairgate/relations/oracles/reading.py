@@ -20,6 +20,9 @@ _IN_A_ROW = 5
 _FENCE = re.compile(
     r"(?:(?:\A|(?<=\n)) ?'''|'''(?=\n)).*?(?:'''|\Z)|(?:\A|(?<=\n)) ?~~~.*?(?:~~~|\Z)", re.DOTALL
 )
+_INNER_END = re.compile(r"[.!?\u3002](?=.)")
+"""An end of a sentence within a quotation."""
+_STRUCK = re.compile(r"~~[^~\n]{1,400}~~")
 _MARKS = ('""', "“”", "„“”", "«»", "»«", "\u2039\u203a", "「」", "『』", "《》")
 _QUOTED = re.compile(
     r"(?=[\"'>“„«»\u2039「『《])(?:"
@@ -100,7 +103,7 @@ def _borders(form: str, *, inside: bool) -> tuple[str, str]:
         after = r"(?![\u1160-\u11ff\u3099\u309a])"
     before += r"(?<![-+])(?<!\d[.,])" if form[0].isdigit() else ""
     after += r"(?![.,]\d)" if form[-1].isdigit() else ""
-    after += r"(?!\s+[^\W_])" if form == "no" else ""  # "no problem"
+    after += r"(?!\s+[^\W_]|\. ?\d)" if form == "no" else ""  # "no problem", "no. 5"
     return before, after
 
 
@@ -115,12 +118,16 @@ def own_part(plain: str, forms: tuple[str, ...] = (), shown: str = "") -> str:
     said = _blank(plain, _repeated(plain, shown))
     has_fence = "'''" in said or "~~~" in said
     spans = [match.span() for match in _FENCE.finditer(said)] if has_fence else []
+    spans += [match.span() for match in _STRUCK.finditer(said)] if "~~" in said else []
     pattern = pattern_of(forms)
     for match in _QUOTED.finditer(_blank(said, spans)):
         rest = pattern.sub(" ", match[0])
         words = [one for one in tokens(rest) if rest[one.start].isalpha()]
         if sum(one.end - one.start for one in words if one.before != "n") > 1:
             spans.append(match.span())
+        elif match[0][0] != ">":
+            quoted = _INNER_END.sub(",", match[0])
+            said = f"{said[: match.start()]}{quoted}{said[match.end() :]}"
     left = _blank(said, spans)
     return left if any(map(str.isalnum, left)) else said
 

@@ -48,7 +48,7 @@ _SIGNS = {
     **dict.fromkeys([":", "=", "->", "=>", "→", "—", "―", "-", "--"], "::"),
     **dict.fromkeys(["[]", "[ ]", "!", "¬"], "nn"),
     ",": ",,",
-    "(": "wa",
+    "(": "w(",
 }
 _UNKNOWN = {"<": "ll", **dict.fromkeys("0123456789", "wd")}
 """Tags of other words and signs, by their first character."""
@@ -138,6 +138,27 @@ def tokens(text: str, begin: int = 0, end: int = sys.maxsize) -> list[Token]:
         listed.append(Token(start, stop, *tags))
         phrase_end = stop
     return listed
+
+
+@cache
+def retractions() -> re.Pattern[str]:
+    """Match what takes back what an answer said, at the beginning of a clause of folded text."""
+    return re.compile(r"(?:[^\w\s']|\n)[^\w\n]{0,3}(?:[^\W_]{1,9} )?" + _any_of("retraction"))
+
+
+@cache
+def evasions() -> re.Pattern[str]:
+    """Match, in folded text, what leaves a question without one answer."""
+    return re.compile(_any_of("evasion"))
+
+
+def _any_of(kind: str) -> str:
+    """Return a pattern of the phrases of a kind that is no tag."""
+    spaced, inside = list[str](), list[str]()
+    for language in _languages():
+        phrases = spaced if language.get("spaced", True) else inside
+        phrases += filter(None, map(str.strip, _BAR.split(fold(language.get(kind, "")))))
+    return rf"(?:(?<![^\W_])(?:{'|'.join(spaced)})(?![^\W_])|{'|'.join(inside)})"
 
 
 @cache

@@ -53,6 +53,7 @@ def test_all_ten_wordings_of_unknown_are_read_whichever_the_item_uses(wording, a
     "answer",
     [
         "", " ", "A man", "maybe", "The grandfathers", "Both of them", "D", "B: The grandfather",
+        "Answer: B (the grandfather)", "It depends on who is asked. The grandson.",
     ],
 )  # fmt: skip
 def test_what_names_no_option_or_two_is_no_answer(answer):
@@ -62,6 +63,7 @@ def test_what_names_no_option_or_two_is_no_answer(answer):
 def test_of_two_options_the_one_that_is_stated_counts_and_without_one_none():
     assert read("The grandfather said that the grandson did it") is None
     assert read("It was the grandson who forgot, because the grandfather helped him") == 1
+    assert read("The grandfather was not at ease. The grandson, by contrast, was.") is None
 
 
 def test_a_bare_letter_says_nothing_where_the_order_is_not_known():

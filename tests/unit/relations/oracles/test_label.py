@@ -17,10 +17,11 @@ LABELS = ("positive", "negative", "neutral", "mixed")
     ("name", "read"),
     [
         ("unseen", Figures(answers=358, wrong=1, say=298, unread=4)),
-        ("fresh", Figures(answers=505, wrong=0, say=356, unread=25)),
+        ("fresh", Figures(answers=505, wrong=0, say=356, unread=23)),
         ("deciding", Figures(answers=302, wrong=0, say=266, unread=40)),
-        ("blind", Figures(answers=777, wrong=4, say=534, unread=56)),
-        ("phrasings", Figures(answers=1662, wrong=1, say=1420, unread=246)),
+        ("blind", Figures(answers=777, wrong=0, say=534, unread=59)),
+        ("phrasings", Figures(answers=1662, wrong=1, say=1420, unread=260)),
+        ("hands", Figures(answers=1520, wrong=13, say=1054, unread=228)),
     ],
 )
 def test_answers_are_read_as_a_person_does_or_not_at_all(name, read):
@@ -58,6 +59,10 @@ def test_a_label_that_was_cut_is_read_where_only_one_can_be_meant(answer, expect
         ("The sentiment is neutral. It is more critical than positive. Therefore, the sentiment is neutral.", "neutral"),
         ("The sentiment of the text provided is positive. The overall sentiment is mixed, but the tone is positive.", "positive"),
         ("It is mixed, with a positive and negative tone.", "mixed"),
+        ("The sentiment is mixed: positive about the food, negative about the wait.", "mixed"),
+        ("~~negative~~ positive", "positive"),
+        ("The options are positive, negative and neutral. It is neutral.", "neutral"),
+        ("Positive. Wait, no. Final answer: negative.", "negative"),
         ("There are positive words. The service is negative. Overall, it is mixed.", "mixed"),
         ("The food is praised. Overall, it is positive. Final answer: negative", "negative"),
         ("Two readings. The answer is positive. No, the answer is negative.", None),
@@ -81,6 +86,9 @@ def test_what_is_said_counts_before_what_is_concluded_and_a_final_answer_before_
         "It is as positive as it is negative.", "The tone is positive, the rest is not.",
         "Positive: the food, negative: the service.", "positive with a hint of negative",
         '{"positive": true, "negative": true}', "It is not so positive.",
+        "It's positive. Or is it?", "Negative Negative Positive", "Positive. I take that back.",
+        "I'd call it positive, but my manager would say negative.", "Positive. It depends on the day.",
+        "They decided on negative. I would say positive.", "Negative: Actually, the tone is positive.",
     ],
 )  # fmt: skip
 def test_what_is_taken_back_or_said_by_others_or_of_two_labels_is_unreadable(answer):
@@ -92,7 +100,7 @@ def test_what_is_taken_back_or_said_by_others_or_of_two_labels_is_unreadable(ans
     [
         (PLAIN, True), (PLAIN[:60], False), ("Wait, I misread it.", False),
         (f"But {PLAIN}", False), (f"The rest is negative. {PLAIN}", False),
-        ("Text: They hate it.", True), (f"I am not sure. {PLAIN}", True),
+        ("Text: They hate it.", True), (f"I am not sure. {PLAIN}", False),
     ],
 )  # fmt: skip
 def test_reading_ends_behind_plain_sentences_and_before_a_case_of_the_models_own(behind, is_final):

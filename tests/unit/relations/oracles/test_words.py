@@ -15,7 +15,7 @@ LATIN = {"copula", "lead", "aside"}
 """Kinds that are tried among spaces alone."""
 KINDS = {
     "denied", "loose", "open", "though", "contrast", "aside", "copula", "lead", "joiner", "answer",
-    "conclusion", "unknown",
+    "conclusion", "unknown", "retraction", "evasion",
 }  # fmt: skip
 
 
@@ -57,6 +57,8 @@ def test_every_file_has_only_kinds_that_are_read():
         (("joiner",), "It is grün {} rot", None),
         (("conclusion",), "abc grün abc. abc rot abc. {} it is rot", "rot"),
         (("answer",), "It xyz: grün. xyz. {}: rot", "rot"),
+        (("retraction",), "It is grün. {}, xyz", None),
+        (("evasion",), "It is grün. xyz {} xyz", None),
     ],
 )
 def test_a_word_of_a_kind_does_what_its_file_says(kinds, answer, read):
