@@ -109,8 +109,7 @@ and 250 that were meant to be read wrongly (2). The rules were changed for each 
 one; read wrongly at first were 4 of 320 (3), 13 of 320 (4) and 4 of 330 (5)."""
 PLAIN = (
     "The author went to the shop in the morning, took the bus home in the evening and wrote about "
-    "the day of the family, of the dog in the garden, of bread and butter on the table, and of the "
-    "rain on the roof. "
+    "the day of the family. "
 )
 """A sentence behind a statement with which nothing else is read."""
 ALL = {

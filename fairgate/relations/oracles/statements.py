@@ -33,7 +33,7 @@ MOST_READ, _MOST_NAMED = 100_000, 200
 """Characters of an answer, and labels in it, that are read."""
 _LEAST_LEFT, _MOST_CUT = 4, 3
 """Letters that are left of a label that was cut, and letters that are missing at its front."""
-_MOST_PLAIN = 40
+_MOST_PLAIN = 20
 """Words of plain sentences behind a statement after which nothing is read."""
 _SENTENCE_END = re.compile(
     r"[.!?\n\u3002\uff01\uff1f](?:(?<=[\u3002\uff01\uff1f])|"
