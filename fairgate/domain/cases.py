@@ -201,8 +201,9 @@ class Case(NamedTuple):
     """What completes the answer, so that nothing more is generated; None: it runs to its end."""
     oracle: str = ""
     """Which of the suite's oracles reads the answer; empty where the suite has one."""
-    item_text: str = ""
-    """What the prompt shows of a question item, whose options the retriever does not see."""
+    item_text: str | None = None
+    """What the prompt shows of a question item, with the options, which the retriever does not see;
+    None: no question item."""
     options: tuple[str, ...] = ()
     """Answer options in the order shown (BBQ); empty for labelled tasks."""
     scored: tuple[str, ...] = ()
@@ -237,7 +238,7 @@ class Case(NamedTuple):
     @property
     def text(self) -> str:
         """Return what the prompt shows."""
-        return self.item_text or self.query
+        return self.query if self.item_text is None else self.item_text
 
     @property
     def conversation(self) -> str:

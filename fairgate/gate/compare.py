@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,9 +21,7 @@ from fairgate.gate.baseline import Reference
 from fairgate.gate.bounds import Check, judge_bounds
 from fairgate.gate.changes import (
     HALF,
-    ChangeTests,
     Comparison,
-    CorrectedTests,
     as_often_as_neutral,
     lacks_base,
     tests_since,
@@ -64,75 +62,90 @@ def rule_results(
     )
     levels = dict(zip(tests, corrected, strict=True))
     base_cases = {name: comparison.on_base_cases(table) for name, table in tables.items()}
-    return [
-        _result(number, rule, tables[rule.suite], values, changes, levels, base_cases, policy)
-        for number, rule in enumerate(rules)
-    ]
+    results = []
+    for number, rule in enumerate(rules):
+        table = tables[rule.suite]
+        measured = values.get(rule.metric.id, rule.suite, rule.where)
+        measured = measured or measure_slice(rule.metric, table, rule.where)
+        moved = {since.reference: since.change(number, rule, levels) for since in changes}
+        checks, is_incomplete = judge_bounds(rule, measured), False
+        for since in changes:
+            more, is_lacking = since.checks(rule, measured, moved[since.reference], levels)
+            checks, is_incomplete = [*checks, *more], is_incomplete or is_lacking
+        judged = _JudgedRule(rule, table, measured, checks, moved, base_cases[rule.suite], policy)
+        is_first = judged.is_first_run(comparison)
+        results.append(judged.result(is_first_run=is_first, is_incomplete=is_incomplete))
+    return results
 
 
-def _result(  # noqa: PLR0913, PLR0917 (everything that a rule rests on)
-    number: int,
-    rule: Rule,
-    table: Table,
-    values: Measurements,
-    changes: Sequence[ChangeTests],
-    levels: CorrectedTests,
-    base_cases: Mapping[str, Sequence[tuple[str, Table]]],
-    policy: Policy,
-) -> RuleResult:
-    measured = values.get(rule.metric.id, rule.suite, rule.where)
-    measured = measured or measure_slice(rule.metric, table, rule.where)
-    checks = judge_bounds(rule, measured)
-    moved: dict[Reference, Change | None] = {}
-    is_incomplete = False
-    for since in changes:
-        change = moved[since.reference] = since.change(number, rule, levels)
-        more, is_lacking = since.checks(rule, measured, change, levels)
-        checks, is_incomplete = [*checks, *more], is_incomplete or is_lacking
-    open_ones, is_diluted = _diluted(rule, checks, base_cases[rule.suite])
-    checks += open_ones
-    outcome, reasons = _outcome(rule, measured, checks, table, policy)
-    failed = [check.name for check in checks if check.outcome is Outcome.FAIL]
-    open_evidence = ""
-    if outcome is Outcome.FAIL and policy.waivers:
-        rest = [check for check in checks if check.outcome is not Outcome.FAIL]
-        more, _ = _diluted(rule, rest, [] if "bound" in failed else base_cases[rule.suite])
-        stops = (e.reason for e in [*more, *rest] if e.outcome is Outcome.INCONCLUSIVE)
-        open_evidence = _too_few(rule, measured, table, policy) or next(stops, "")
-    limits = rule.gate.limits
-    has_no_baseline = Reference.BASELINE not in changes[0].comparison.runs
-    is_elsewhere = changes[0].comparison.is_elsewhere(rule.metric, Reference.BASELINE)
-    return RuleResult(
-        metric=rule.metric.id,
-        suite=rule.suite,
-        where=rule.where,
-        position=rule.position,
-        outcome=outcome,
-        reasons=reasons,
-        bounds=limits,
-        value=measured.value,
-        interval=measured.interval,
-        change=moved[Reference.BASELINE],
-        since_anchor=moved[Reference.ANCHOR],
-        advisory=rule.advisory,
-        is_reported=reasons == [REPORTED],
-        is_first_run=lacks_base(rule.metric.column, table)
-        or (
-            (has_no_baseline or is_elsewhere)
-            and measured.value is not None
+@dataclass(frozen=True, slots=True)
+class _JudgedRule:
+    """A rule with what it rests on."""
+
+    rule: Rule
+    table: Table
+    measured: Measurement
+    checks: Sequence[Check]
+    """Of its bounds, and of the changes since baseline and anchor."""
+    moved: Mapping[Reference, Change | None]
+    base_cases: Sequence[tuple[str, Table]]
+    """Tables with the baseline's cases, where they are others, and words for each."""
+    policy: Policy
+
+    def result(self, *, is_first_run: bool, is_incomplete: bool) -> RuleResult:
+        """Return the result of all checks, also on the baseline's cases."""
+        rule, measured = self.rule, self.measured
+        on_base_cases, is_diluted = _diluted(rule, self.checks, self.base_cases)
+        checks = [*self.checks, *on_base_cases]
+        outcome, reasons = _outcome(rule, measured, checks, self.table, self.policy)
+        failed = [check for check in checks if check.outcome is Outcome.FAIL]
+        is_waivable = outcome is Outcome.FAIL and bool(self.policy.waivers)
+        return RuleResult(
+            metric=rule.metric.id,
+            suite=rule.suite,
+            where=rule.where,
+            position=rule.position,
+            outcome=outcome,
+            reasons=reasons,
+            bounds=rule.gate.limits,
+            value=measured.value,
+            interval=measured.interval,
+            change=self.moved[Reference.BASELINE],
+            since_anchor=self.moved[Reference.ANCHOR],
+            advisory=rule.advisory,
+            is_reported=reasons == [REPORTED],
+            is_first_run=is_first_run,
+            failed=list(dict.fromkeys(check.name for check in failed)),
+            doubts=Doubts(
+                is_incomplete=is_incomplete,
+                is_diluted=is_diluted,
+                is_bare=bool(failed) and all(check.is_bare for check in failed),
+                open_evidence=self._open_evidence(checks) if is_waivable else "",
+            ),
+        )
+
+    def is_first_run(self, comparison: Comparison) -> bool:
+        """Return whether the rule has nothing to compare with, which the next run will have."""
+        rule = self.rule
+        has_no_baseline = Reference.BASELINE not in comparison.runs
+        return lacks_base(rule.metric.column, self.table) or (
+            (has_no_baseline or comparison.is_elsewhere(rule.metric, Reference.BASELINE))
+            and self.measured.value is not None
             and rule.gate.regression is not None
-            and moved[Reference.ANCHOR] is None
-            and not limits
-        ),
-        failed=list(dict.fromkeys(failed)),
-        doubts=Doubts(
-            is_incomplete=is_incomplete,
-            is_diluted=is_diluted,
-            is_bare=bool(failed)
-            and all(check.is_bare for check in checks if check.outcome is Outcome.FAIL),
-            open_evidence=open_evidence,
-        ),
-    )
+            and self.moved[Reference.ANCHOR] is None
+            and not rule.gate.limits
+        )
+
+    def _open_evidence(self, checks: Sequence[Check]) -> str:
+        """Return what would still allow no verdict if the failed checks were waived; else empty."""
+        rest = [check for check in checks if check.outcome is not Outcome.FAIL]
+        breaks_bound = any(
+            check.name == "bound" and check.outcome is Outcome.FAIL for check in checks
+        )
+        more, _ = _diluted(self.rule, rest, () if breaks_bound else self.base_cases)
+        stops = (c.reason for c in [*more, *rest] if c.outcome is Outcome.INCONCLUSIVE)
+        too_few = _too_few(self.rule, self.measured, self.table, self.policy)
+        return too_few or next(stops, "")
 
 
 def _diluted(

@@ -104,7 +104,7 @@ FRAMES = ("{i}\n\n{t}\nAnswer:", "{i}\n\n{t}", "{t}\n{i}", "{i} Text: {t} Answer
 
 def test_a_text_that_was_cut_is_another_one_in_whatever_prompt(tmp_path):
     """Where a line tells its prompt alone, what is left of a text is not taken for it."""
-    case = CASE._replace(item_text="", query="The food is good.", before=(), changed=None)
+    case = CASE._replace(item_text=None, query="The food is good.", before=(), changed=None)
     wrong = []
     for frame in FRAMES:
         for said in (
