@@ -283,36 +283,34 @@ def _version(package: str) -> str | None:
 
 
 _ORIGINAL = "original model, by its Hugging Face id."
+_SMALL = ["*.json", "*.jinja", "*LICENSE"]
+"""Names of what belongs to an export beside its weights; `*` stands for folders, too."""
 _ALWAYS = ("LICENSE", "modules.json", "config_sentence_transformers.json", "1_Pooling/config.json")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportSource:
-    """Where the original is. Files of a hub's model are fetched one by one, when asked for."""
+    """Where the original is."""
 
     name: str
     revision: str | None = None
     gguf: Path | None = None
     """The file that the folder `name` was written from."""
+    small_files: Path | None = None
+    """Folder with the small files of a hub's model, once they are fetched."""
 
     def pinned(self) -> ExportSource:
-        """Return the source at one commit, so that all its files belong together.
+        """Return the source at one commit, with its small files.
 
-        Without a network the local cache decides. Raises whatever the hub raises for a name that
-        it does not know.
+        Without a network the local cache decides. Raises what the hub raises for a name that it
+        does not know.
         """
         if self.is_folder:
             return self
-        from huggingface_hub import HfApi
-        from huggingface_hub.errors import HfHubHTTPError
+        from huggingface_hub import snapshot_download
 
-        try:
-            commit = HfApi().model_info(self.name, revision=self.revision).sha
-        except HfHubHTTPError:
-            raise
-        except Exception:  # noqa: BLE001 no network; the hub's HTTP library differs by its version
-            return self
-        return replace(self, revision=commit)
+        folder = Path(snapshot_download(self.name, revision=self.revision, allow_patterns=_SMALL))
+        return replace(self, revision=folder.name, small_files=folder)
 
     @property
     def is_folder(self) -> bool:
@@ -330,25 +328,9 @@ class ExportSource:
         return Path(self.asked).resolve().name if self.is_folder else self.name
 
     def file(self, name: str) -> Path | None:
-        """Return a small file of the model; None where the model has none of that name.
-
-        Raises whatever the hub raises where it cannot be asked.
-        """
-        if self.is_folder:
-            path = Path(self.name) / name
-            return path if path.is_file() else None
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-
-        cached = try_to_load_from_cache(self.name, name, revision=self.revision)
-        if cached is not None:  # a path, or the mark that there is no such file
-            return Path(cached) if isinstance(cached, str) else None
-        try:
-            return Path(hf_hub_download(self.name, name, revision=self.revision))
-        except LocalEntryNotFoundError:  # not asked, so unknown
-            raise
-        except EntryNotFoundError:
-            return None
+        """Return a small file of the model; None where the model has none of that name."""
+        path = (self.small_files or Path(self.name)) / name
+        return path if path.is_file() else None
 
     def mapping(self, name: str) -> Any:
         """Return a small JSON file's content; None where the model has none of that name."""

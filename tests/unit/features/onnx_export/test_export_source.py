@@ -4,7 +4,7 @@ import json
 
 import huggingface_hub
 import pytest
-from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+from huggingface_hub.utils import filter_repo_objects
 
 from fairgate.domain.errors import ModelError
 from fairgate.features.onnx_export.command import ExportSource, checked_source
@@ -20,31 +20,6 @@ def folder(tmp_path):
 
 def source(folder):
     return ExportSource(name=str(folder))
-
-
-def test_a_file_that_the_hub_lacks_is_none_and_one_it_cannot_be_asked_for_is_an_error(monkeypatch):
-    hub = ExportSource(name="org/model", revision="abc")
-    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: None)
-
-    def answering(error):
-        def download(*_, **__):
-            raise error
-
-        monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
-
-    answering(_raised(EntryNotFoundError))
-    assert hub.file("modules.json") is None
-    answering(LocalEntryNotFoundError("the network is gone"))
-    with pytest.raises(LocalEntryNotFoundError):
-        hub.file("modules.json")
-    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: object())
-    assert hub.file("modules.json") is None
-
-
-def _raised(kind):
-    error = kind.__new__(kind)
-    Exception.__init__(error, "404")
-    return error
 
 
 @pytest.mark.parametrize(("raised", "said", "unsaid"), [
@@ -81,16 +56,27 @@ def test_an_adapter_an_encoder_with_decoder_and_empty_folders_are_refused(folder
         checked_source(source(tmp_path_factory.mktemp("empty")), decoder=True)
 
 
-def test_all_files_of_a_hubs_model_are_of_one_commit(monkeypatch):
-    class Found:
-        sha = "0123abcd"
-
+def test_all_files_of_a_hubs_model_are_of_one_commit(monkeypatch, tmp_path):
     asked = ExportSource(name="org/model", revision="main")
-    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *_, **__: Found)
-    assert asked.pinned().revision == "0123abcd"
+    snapshot = tmp_path / "0123abcd"
+    (snapshot / "1_Pooling").mkdir(parents=True)
+    (snapshot / "1_Pooling" / "config.json").write_text("{}")
 
-    def unreachable(*_, **__):
-        raise RuntimeError("no network")
+    def download(name, *, revision, allow_patterns):
+        assert (name, revision) == ("org/model", "main")
+        wanted = ["LICENSE", "tokenizer.json", "1_Pooling/config.json", "chat_template.jinja"]
+        every = [*wanted, "model.safetensors", "onnx/model.onnx"]
+        assert list(filter_repo_objects(every, allow_patterns=allow_patterns)) == wanted
+        return str(snapshot)
 
-    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
-    assert asked.pinned() == asked
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    pinned = asked.pinned()
+    assert pinned.revision == "0123abcd"
+    assert pinned.mapping("1_Pooling/config.json") == {}
+    assert pinned.file("modules.json") is None
+    assert pinned.modules() == []
+
+
+def test_a_folder_is_asked_of_no_hub(folder, monkeypatch):
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", None)
+    assert source(folder).pinned() == source(folder)
