@@ -175,13 +175,11 @@ class Style(StrEnum):
     LIST = "list"
     NOTE = "note"
     WARNING = "warning"
-    COMMAND = "command"
-    """Lines to be copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text(Block):
-    """Paragraphs, a list, a note, or commands."""
+    """Paragraphs, a list or a note."""
 
     lines: Sequence[Inline]
     style: Style = Style.PARAGRAPH
@@ -242,8 +240,6 @@ class Table(Block):
     caption: Inline = ()
     most: int | None = None
     """Rows shown where there is little room; None: all that need attention."""
-    left_out: int = 0
-    """Further rows, which only the machine-readable files hold."""
 
     @property
     def open(self) -> list[Row]:

@@ -114,7 +114,7 @@ def _block(block: blocks.Block, *, whole: bool) -> Iterator[str]:
 
 def _table(block: blocks.Table, *, whole: bool) -> Iterator[str]:
     rows = block.rows if whole else block.open[: block.most]
-    left = block.left_out + max(0, len(block.open) - len(rows))
+    left = max(0, len(block.open) - len(rows))
     if not rows:
         return
     if blocks.spans(block.caption):

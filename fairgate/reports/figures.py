@@ -118,14 +118,9 @@ def signed_interval(bounds: tuple[float, float] | None, metric: str) -> str:
     return f"{signed(bounds[0], metric)} … {signed(bounds[1], metric)}"
 
 
-def points(metric: str) -> str:
-    """Return the unit that follows a change: ` points` for rates, nothing for scores."""
-    return " points" if is_rate(metric) else ""
-
-
-def count(number: int, singular: str, plural: str = "") -> str:
+def count(number: int, singular: str) -> str:
     """Return `1 source`, `2,100 sources`."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+    return f"{number:,} {singular}{'s' * (number != 1)}"
 
 
 def figure(measured: Measurement | None, *, is_signless: bool = False) -> Figure:

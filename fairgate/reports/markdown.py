@@ -44,10 +44,6 @@ def strong(text: str) -> str:
     return f"{text[:start]}**{body}**{text[start + len(body) :]}" if body else text
 
 
-def _plain(words: blocks.Inline) -> str:
-    return "".join(span.shown for span in blocks.spans(words))
-
-
 def _span(span: blocks.Span) -> str:
     text = span.shown
     if span.kind is blocks.Kind.MARK:
@@ -101,8 +97,6 @@ class MarkdownBlocks:
         return line(words, is_short=self._is_short)
 
     def _text(self, block: blocks.Text) -> str:
-        if block.style is blocks.Style.COMMAND:
-            return escaping.markdown_block("\n".join(map(_plain, block.lines)))
         lines = list(map(self.line, block.lines))
         match block.style:
             case blocks.Style.LIST:
@@ -115,10 +109,9 @@ class MarkdownBlocks:
                 return "\n\n".join(lines)
 
     def _table(self, block: blocks.Table) -> str:
-        rows, left = block.open, block.left_out
-        if self._is_short and block.most is not None:
-            rows, left = rows[: block.most], left + max(0, len(rows) - block.most)
+        rows = block.open[: block.most] if self._is_short else block.open
         parts = [self._rows(block, rows)] if rows else []
+        left = len(block.open) - len(rows)
         parts += [f"{left:,} further rows are not shown here."] if left else []
         for group, folded in () if self._is_short else block.groups.items():
             summary = f"<summary>{len(folded):,} {escaping.markdown(group)}</summary>"
