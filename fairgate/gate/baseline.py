@@ -20,7 +20,7 @@ from fairgate.policy.schema import GatePolicy
 from fairgate.stats.observations import Floats
 from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER, Suite
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _BETWEEN = " | "
 _OF_ONE = (LABEL_ORDER, DEGREES_FIELD)
 """Fields that some metrics alone rest on."""

@@ -1,8 +1,5 @@
 """Baselines as reviewable JSON: summary in plain text, one source a line, fixed precision, a hash.
 
-A key is what a source's variants share and what makes it this one (`#…`, `@…`); whatever follows
-from the variant alone is written once a suite, the rest once a source, packed (`packed_suite`).
-
 Reading is strict: a damaged, edited, incomplete or unknown file raises BaselineError, never a
 partial baseline.
 """
@@ -23,7 +20,7 @@ from fairgate.domain.errors import BaselineError
 from fairgate.domain.json_text import JsonError, read_json
 from fairgate.domain.outcomes import Measurement, Measurements, Provenance
 from fairgate.domain.wording import harmless, quoted, shown
-from fairgate.gate import packed_suite
+from fairgate.gate import suite_cells
 from fairgate.gate.baseline import SCHEMA_VERSION, Baseline, BaselineSuite
 from fairgate.gate.measure import (
     measure,
@@ -58,7 +55,7 @@ def dump_baseline(baseline: Baseline) -> str:
             for item in baseline.measurements
         ],
         "suites": {
-            name: packed_suite.suite_to(suite) for name, suite in sorted(baseline.suites.items())
+            name: suite_cells.suite_to(suite) for name, suite in sorted(baseline.suites.items())
         },
     }
     body["integrity"] = _integrity(body)
@@ -267,7 +264,7 @@ def load_baseline(text: str, path: str) -> Baseline:
             reason=body["reason"],
             date=body["date"],
             suites={
-                name: packed_suite.suite_from(name, suite) for name, suite in body["suites"].items()
+                name: suite_cells.suite_from(name, suite) for name, suite in body["suites"].items()
             },
             measurements=[_measurement_from(row) for row in body["measurements"]],
             metric_versions=body["metric_versions"],
@@ -309,7 +306,8 @@ def _lines(body: Mapping[str, Any]) -> Iterator[str]:
 def _suite_text(name: str, suite: Mapping[str, Any]) -> str:
     head = [f"   {_compact(key)}: {_compact(suite[key])}," for key in suite if key != "sources"]
     sources = ",\n".join(
-        f"    {_compact(key)}: {_compact(row)}" for key, row in suite["sources"].items()
+        f"    {_compact(key)}: {json.dumps(row, ensure_ascii=False, separators=(',', ':'))}"
+        for key, row in suite["sources"].items()
     )
     return "\n".join([f"  {_compact(name)}: {{", *head, '   "sources": {', sources, "   }\n  }"])
 

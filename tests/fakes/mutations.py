@@ -64,7 +64,7 @@ def _change(holder, key, rng: random.Random) -> None:
 
 
 def edited_case(baseline: str) -> str:
-    """Return a baseline's text with another letter in the packed cases of its first source."""
-    found = re.search(r'": \[0, "(.)', baseline)
-    letter = "B" if found[1] == "A" else "A"
+    """Return a baseline's text with another digit in the first content of its first source."""
+    found = re.search(r'": \[0,"(.)', baseline)
+    letter = "b" if found[1] == "a" else "a"
     return baseline[: found.start(1)] + letter + baseline[found.end(1) :]
