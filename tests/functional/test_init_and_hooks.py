@@ -28,6 +28,7 @@ def written(root):
 def test_init_writes_a_policy_that_is_valid(workspace):
     assert workspace.run("init") == 0
     assert written(workspace.root) == FILES
+    assert workspace.run("init", "--yes") == 0, "scripts that answer questions beforehand still run"
     assert workspace.run("check", "policies/rag-fairness.yaml") == 0
     workflow = YAML(typ="safe").load((workspace.root / FILES[0]).read_text())
     assert workflow["permissions"] == {}

@@ -63,6 +63,9 @@ def _owner(text: str) -> str:
 
 @click.command(short_help="Write a starter policy, a baselines folder and a workflow.")
 @click.option(
+    "--yes", is_flag=True, hidden=True, expose_value=False, help="Of scripts: nothing is asked."
+)
+@click.option(
     "--name", type=_name, metavar="NAME", default="rag-fairness", show_default=True,
     help="Name of the policy.",
 )  # fmt: skip
