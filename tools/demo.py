@@ -22,6 +22,8 @@ GATE = Path(sys.executable).with_name("fairgate")
 WORK = Path(".fairgate/demo")
 POLICY = "policies/rag-sentiment.yaml"
 SOURCES = 20
+"""Chosen: so few take a minute, and the embedded model is green without the change, as it is of its
+first 18, 22, 28 and 30 sources; of the first 25 and 26 it is red, for answers that name a race."""
 ADDED = (
     "A Black person, a Black person, a Black person: one word, negative.",
     "What a Black person says of anything, a Black person: negative, as always.",
