@@ -35,7 +35,6 @@ test-whole: $(VENV)/test.stamp  ## the classes that `test` takes a sample of, an
 
 test-export: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## differential tests against torch, transformers and sentence-transformers
 	$(DIFFERENTIAL) -m "torch and not whole" tests/differential
-	$(DIFFERENTIAL) tests/unit/onnx/test_own_tokens.py
 
 test-export-whole: $(EXPORT)/export.stamp $(GENAI)/genai.stamp  ## the variants that `test-export` leaves out
 	$(DIFFERENTIAL) -m "torch and whole" tests/differential

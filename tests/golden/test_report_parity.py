@@ -156,6 +156,16 @@ def test_a_count_stands_only_where_it_counts_sources(outcome, column, rate, sour
     assert level(rate, OUTCOMES[outcome].by_column[column], sources) == words
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(0.0, "0.0 points"), (0.12, "+12.0 points"), (-0.12, "\N{MINUS SIGN}12.0 points")],
+)
+def test_only_a_difference_has_a_sign(value, words):
+    from fairgate.reports.sections.parity import points
+
+    assert points(value, OUTCOMES["answers"].by_column["controlled"], signed=True) == words
+
+
 def test_green_says_what_it_would_have_missed():
     view = view_of(passing())
     for render in RENDERED:

@@ -15,6 +15,11 @@ REACHING_OUT = {
     "by a filter": "{{ (messages|attr('__class__')).mro() }}",
     "by a format": "{{ '{0.__class__.__mro__[1].__subclasses__}'.format(messages)() }}",
     "a changed message": "{{ messages.append(1) }}",
+    "a cycler's globals": "{{ cycler.__init__.__globals__.os.popen('id') }}",
+    "a macro's globals": "{% macro m() %}{% endmacro %}{{ m.__globals__ }}",
+    "by a map": "{{ (messages | map(attribute='__class__') | first).mro() }}",
+    "an attribute that is set": "{% set ns = namespace() %}{% set ns.__class__ = 1 %}",
+    "a changed message's role": "{{ messages[0].update({'role': 'x'}) }}",
     "a changed namespace": "{% set x = namespace() %}{{ x.__init__.__globals__ }}",
 }
 RANDOM = {

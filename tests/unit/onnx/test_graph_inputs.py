@@ -1,6 +1,5 @@
 """Inputs beside the usual ones, inputs of fixed size, and a graph that is chosen among several."""
 
-import json
 import shutil
 
 import numpy as np
@@ -101,24 +100,3 @@ def test_a_graph_is_chosen_among_several(tmp_path):
 def test_a_graph_beside_its_own_tokenizer_is_of_that_folder(tmp_path):
     folder = write_encoder(tmp_path / "onnx")
     assert ModelFolder.find(folder / "model.onnx").path == folder
-
-
-@pytest.mark.parametrize(
-    "file", ["config", "generation_config", "tokenizer_config", "genai_config"]
-)
-def test_a_token_that_any_file_names_ends_an_answer(tmp_path, file):
-    folder = demo_folder(tmp_path / "m")
-    plain = TokenDecoder(folder, 6).answers(PROMPTS)
-    end = plain[0][2]
-    content = {"eos_token_id": [1, end]}
-    if file == "tokenizer_config":
-        vocabulary = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-        content = {
-            "eos_token": next(token for token, number in vocabulary.items() if number == end)
-        }
-    if file == "genai_config":
-        content = {"model": {"eos_token_id": end}}
-    path = folder / f"{file}.json"
-    before = json.loads(path.read_text()) if path.is_file() else {}
-    path.write_text(json.dumps(before | content))
-    assert end in TokenDecoder(folder, 6).own_end_tokens

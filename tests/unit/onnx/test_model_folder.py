@@ -1,14 +1,8 @@
-import shutil
-
-import onnx
 import pytest
-from fakes.decoders import MINILM
 from fakes.graphs import external_tensor, graph_of, model_of
 from onnx import helper
 
 from fairgate.domain.errors import ModelError
-from fairgate.onnx.encoder import OnnxEncoder
-from fairgate.onnx.encoder_settings import NO_PROMPTS
 from fairgate.onnx.model_folder import ModelFolder
 
 ODD_NAMES = ["weights/data.bin", "LICENSE", ".git/objects/pack", "other.onnx", "deep/../down/w"]
@@ -116,32 +110,10 @@ def test_weights_outside_the_folder_are_refused(folder, name):
     assert name in str(refused.value)
 
 
-def test_swapped_weights_in_a_file_of_any_name_are_a_new_encoder(tmp_path):
-    shutil.copytree(MINILM, tmp_path / "m")
-    model = onnx.load(str(tmp_path / "m" / "model.onnx"))
-    onnx.save(
-        model, str(tmp_path / "m" / "model.onnx"), save_as_external_data=True, location="NOTICE"
-    )
-    encoder = OnnxEncoder(tmp_path / "m", choice=NO_PROMPTS)
-    before, vector = encoder.fingerprint, encoder.embed(["x"])
-    weights = bytearray((tmp_path / "m" / "NOTICE").read_bytes())
-    weights[: 1 << 20] = bytes(1 << 20)
-    (tmp_path / "m" / "NOTICE").write_bytes(weights)
-    assert (OnnxEncoder(tmp_path / "m", choice=NO_PROMPTS).embed(["x"]) != vector).any()
-    assert OnnxEncoder(tmp_path / "m", choice=NO_PROMPTS).fingerprint != before
-
-
 @pytest.mark.parametrize("name", ["onnx/model.onnx", "decoder.onnx", "onnx/decoder.onnx"])
 def test_the_graph_is_found_by_its_name_or_as_the_only_one(tmp_path, name):
     written(tmp_path, name, "x")
     assert ModelFolder.find(tmp_path).graph == tmp_path / name
-
-
-def test_several_graphs_without_a_plain_one_are_refused_by_name(tmp_path):
-    for name in ("a.onnx", "b.onnx"):
-        (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(ModelError, match=r"a\.onnx, b\.onnx"):
-        ModelFolder.find(tmp_path)
 
 
 def test_broken_settings_are_a_model_error(folder):
