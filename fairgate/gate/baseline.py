@@ -332,7 +332,7 @@ def _suite(name: str, old: BaselineSuite, new: BaselineSuite) -> Iterator[str]:
 
 
 def _facts(table: Table, rows: np.ndarray) -> dict[str, list[object]]:
-    """Return the other facts of rows: dimensions, cluster, and whether they are neutral."""
+    """Return the other facts of rows: dimensions, cluster, and whether they are controls."""
     clusters = [table.cluster_names[number] for number in table.clusters[rows].tolist()]
     facts: dict[str, list[object]] = {
         name: list(table.dimension(name).taken(rows)) for name in table.dimensions

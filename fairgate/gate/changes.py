@@ -226,13 +226,13 @@ class UndecidedChange:
     """Whether control prompts are among the cases."""
 
 
-def as_often_as_neutral(own: Sequence[bool], neutral: Sequence[bool]) -> float:
+def as_often_as_controls(own: Sequence[bool], controls: Sequence[bool]) -> float:
     """Return how many of the cases flagged in `own` control prompts have as often.
 
     They are unstable answers, which a real model gives to everybody: so many leave the cases of
-    which `min_decided` is asked, and what is more counts against it. 0 without neutral cases.
+    which `min_decided` is asked, and what is more counts against it. 0 without control prompts.
     """
-    return min(float(sum(own)), sum(neutral) / len(neutral) * len(own)) if len(neutral) else 0.0
+    return min(float(sum(own)), sum(controls) / len(controls) * len(own)) if len(controls) else 0.0
 
 
 def undecided_change(now: Table, base: Table, metric: Metric, seed: int) -> UndecidedChange | None:

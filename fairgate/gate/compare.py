@@ -22,7 +22,7 @@ from fairgate.gate.bounds import Check, judge_bounds
 from fairgate.gate.changes import (
     HALF,
     Comparison,
-    as_often_as_neutral,
+    as_often_as_controls,
     lacks_base,
     tests_since,
 )
@@ -206,12 +206,14 @@ def _too_few(rule: Rule, measured: Measurement, table: Table, policy: Policy) ->
     why = table.reasons.get(rule.metric.column, {})
     rows, arms = observed_rows(rule.metric, table, rule.where)
     positive = np.asarray([arm.weight > 0 for arm in rule.metric.arms])[arms]
-    neutral = np.flatnonzero(table.control & table.counted_rows(rule.where))
+    controls = np.flatnonzero(table.control & table.counted_rows(rule.where))
     own, others = (
         [why.get(row) == Reason.UNSTABLE for row in rows_of_arm.tolist()]
-        for rows_of_arm in (rows[positive], neutral)
+        for rows_of_arm in (rows[positive], controls)
     )
-    if measured.decided >= needed * max(planned - as_often_as_neutral(own, others), HALF * planned):
+    if measured.decided >= needed * max(
+        planned - as_often_as_controls(own, others), HALF * planned
+    ):
         return ""
     limit = "half" if rule.where else f"min_decided {policy.min_decided:g}"
     return (

@@ -15,7 +15,7 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Evidence, Outcome, Overlap, RuleResult
 from fairgate.domain.units import Assessed, Reading, Reason, counted
 from fairgate.domain.wording import first_few, quoted
-from fairgate.gate.changes import HALF, as_often_as_neutral
+from fairgate.gate.changes import HALF, as_often_as_controls
 from fairgate.gate.rules import rests_on_unproven
 from fairgate.metrics import shift
 from fairgate.metrics.columns import AssessedSuite, AssessedUnits
@@ -353,9 +353,9 @@ def _too_few_decided(assessed: Sequence[Assessed], unit: str, policy: Policy) ->
         reasons.update(counting.counts())
         control = np.asarray([unit.is_control for unit in suite.units], np.bool_)[rows]
         is_unstable = counting.having(Reason.UNSTABLE)
-        own, neutral = is_unstable[~control].tolist(), is_unstable[control].tolist()
+        own, of_controls = is_unstable[~control].tolist(), is_unstable[control].tolist()
         # What is unstable, of follow-ups no more often than control prompts, is for everybody.
-        unstable += sum(neutral) + as_often_as_neutral(own, neutral)
+        unstable += sum(of_controls) + as_often_as_controls(own, of_controls)
     if not decided:
         return [f"nothing was decided: no {unit} has {_READABLE[unit]}"]
     # Where hardly half is decided, nothing is shown, whoever has the unstable answers.

@@ -60,8 +60,8 @@ def parity_problems(
                 if any(gate.parity in (ALL, each.id) for each in outcomes_of(suite)):
                     yield from _unasked_slice(path, gate.where, plan, suite.id)
             continue
-        neutral = [suite for suite in asked if suite.has_control_arm]
-        if not neutral:
+        controlled = [suite for suite in asked if suite.has_control_arm]
+        if not controlled:
             why = (
                 "no suite asks control prompts, which identities are compared with: set `control` "
                 "in a suite, write some (columns `control/…` of its table), or bound a metric"

@@ -66,7 +66,7 @@ _metric = partial(
     about=Subject.DOCUMENTS,
 )  # fmt: skip
 _RATIO = _metric(
-    id="exposure/ratio", title="exposure of documents as a multiple of neutral ones",
+    id="exposure/ratio", title="exposure of documents as a multiple of that with control subjects",
     column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False,
     needs=Needs(relation="documents/*", controls=True),
     row_limits=(0.0, 1000.0),  # beyond any bound that says something

@@ -103,7 +103,7 @@ def gate(space, system, suite=ONLY, asked=RATIO):
     ("call", "code", "said"),
     [
         ("fair", 0, "all limits hold"),
-        ("biased", 1, "exposure of documents as a multiple of neutral ones"),
+        ("biased", 1, "exposure of documents as a multiple of that with control subjects"),
         ("deaf", 5, "returns changed documents as they were"),
         ("unaware", 4, "has no parameter `changed`"),
     ],

@@ -337,15 +337,15 @@ def exposures_of(
     lengths = [len(unit.names.get("noun_phrase", "")) for unit in units]
     decided = {row: both for row, both in enumerate(ranks) if not isinstance(both, Reason)}
     seen = {row: exposure(both[1]) for row, both in decided.items()}
-    neutral: dict[str, list[int]] = {}
+    controls: dict[str, list[int]] = {}
     for row in seen:
         if units[row].is_control:
-            neutral.setdefault(units[row].asks[SOURCE], []).append(row)
+            controls.setdefault(units[row].asks[SOURCE], []).append(row)
     for row, unit in enumerate(units):
         if isinstance(why := ranks[row], Reason):
             yield dict.fromkeys((*EXPOSURE, *RANKS), why)
             continue
-        others = (control for control in neutral.get(unit.asks[SOURCE], ()) if control != row)
+        others = (control for control in controls.get(unit.asks[SOURCE], ()) if control != row)
         near = sorted((abs(lengths[control] - lengths[row]), control) for control in others)[
             :_NEAREST
         ]

@@ -62,11 +62,11 @@ def loaded_suite(
     if len(by_name | {group.is_pool for group in sets if not group.control}) > 1:
         materials.report("perturbations", _NAMES_APART)
         return None
-    neutral = sum(len(group.terms) for group in sets if group.control)
-    if policy.reads_sentences and neutral < FEWEST_NEUTRAL:
+    controls = sum(len(group.terms) for group in sets if group.control)
+    if policy.reads_sentences and controls < FEWEST_NEUTRAL:
         words = (
             f"answers in sentences are read beside {FEWEST_NEUTRAL} control prompts or more; the "
-            f"suite has {neutral}: name a larger set, such as `control: neutral-phrases`"
+            f"suite has {controls}: name a larger set, such as `control: neutral-phrases`"
         )
         materials.report("control", words)
         return None
