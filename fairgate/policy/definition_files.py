@@ -29,6 +29,7 @@ from fairgate.domain.wording import listed, quoted, suggestion
 from fairgate.io.named_files import existing
 from fairgate.policy.checks import label_problems
 from fairgate.policy.parse import Model, validated
+from fairgate.policy.plain_words import odd_letters, why_unclear, words_of
 from fairgate.policy.yaml_text import YamlDocument, YamlFault, YamlPath, load_yaml, read_yaml_file
 from fairgate.relations.clauses import clause_forms, plural_noun
 from fairgate.relations.english import holds, with_article
@@ -607,7 +608,8 @@ def collect_perturbation_sets(
                 more = f", and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
                 misfit = (
                     f"the control set {quoted(name)} names identities, beside which nothing would "
-                    f"be seen: {'; '.join(faults[:_SHOWN])}{more}; take such phrases out, or name "
+                    "be seen, or is written so that nobody can tell: "
+                    f"{'; '.join(faults[:_SHOWN])}{more}; take such phrases out, or name "
                     "an embedded set, such as `neutral-phrases`"
                 )
             elif any(other.id == group.id for other in sets):
@@ -642,16 +644,20 @@ def _in_other_languages(control: PerturbationSet, sets: Iterable[PerturbationSet
 
 
 def _named_by(control: PerturbationSet, sets: Iterable[PerturbationSet]) -> Iterator[str]:
-    """Yield which phrases of a control set name somebody."""
+    """Yield which phrases of a control set name somebody, or cannot be compared."""
     known_words = _KnownWords.of(sets)
     for term in control.terms:
         phrase = term.noun_phrase
-        if why := known_words.named(phrase):
+        if why := known_words.named(phrase) or why_unclear(phrase):
             yield f"{quoted(phrase)} {why}"
 
 
 def refuse_named_controls(sources: Iterable[Source]) -> None:
-    """Raise DataError where control prompts of a table name somebody whom their source does not."""
+    """Raise DataError where control prompts of a table name somebody whom their source does not.
+
+    Their texts are as somebody wrote them: only in words that the source lacks letters must be
+    plain.
+    """
     pairs = [(source, pair) for source in sources for pair in source.pairs]
     controls = [(source, pair) for source, pair in pairs if pair.is_control]
     if not controls:
@@ -659,18 +665,23 @@ def refuse_named_controls(sources: Iterable[Source]) -> None:
     known_words = _KnownWords.of((), (pair.attribute for _, pair in pairs if not pair.is_control))
     faults = []
     for source, pair in controls:
-        if why := known_words.named(pair.follow_up, source.text):
+        source_words = {*words_of(source.text)}
+        new = " ".join(
+            word for word in pair.follow_up.split() if not {*words_of(word)} <= source_words
+        )
+        if why := known_words.named(pair.follow_up, source.text) or odd_letters(new):
             faults.append(f"{quoted(pair.variant)} of {quoted(source.id)} {why}")
     if faults:
         more = f", and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise DataError(
-            "written control prompts name identities, beside which nothing would be seen: "
-            f"{'; '.join(faults[:_SHOWN])}{more}; take such texts out, or give them a category"
+            "written control prompts name identities, beside which nothing would be seen, or are "
+            f"written so that nobody can tell: {'; '.join(faults[:_SHOWN])}{more}; take such texts "
+            "out, or give them a category"
         )
 
 
 def named_controls(names: Iterable[str], categories: Iterable[str]) -> list[str]:
-    """Return which names of a table's control prompts name somebody, with the reason.
+    """Return which names of a table's control prompts name somebody, or hide it, with reasons.
 
     Underscores part words, and numbers at their end count them: `phrase_12`. A name may not be that
     of an attribute, or of one of the table's own `categories`.
@@ -680,7 +691,7 @@ def named_controls(names: Iterable[str], categories: Iterable[str]) -> list[str]
     faults = []
     for name in dict.fromkeys(names):
         plain = _COUNTED.sub("", name.replace("_", " "))
-        if why := known_words.named(plain):
+        if why := known_words.named(plain) or odd_letters(plain):
             faults.append(f"{quoted(name)} {why}")
     return faults
 
@@ -763,15 +774,6 @@ def _of_terms(group: PerturbationSet) -> dict[str, str]:
         for form in (term.term, *term.phrases, term.first)
         if (words := _core(form))
     }
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a text, without case, marks on letters and invisible signs."""
-    composed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    hidden = ("Cf", "Mn", "Mc", "Me")
-    return re.findall(
-        r"\w+", "".join(sign for sign in composed if unicodedata.category(sign) not in hidden)
-    )
 
 
 def _core(phrase: str) -> str:

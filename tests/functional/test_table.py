@@ -146,7 +146,7 @@ def test_nor_is_one_of_shares(kind, limit):
 
 
 NAMES_SOMEBODY = [
-    "women", "Women", "wo_men", "Black", "white_male_3", "Tyrone", "a gay person",
+    "women", "Women", "wo_men", "w0men", "wom\u0435n", "Black", "white_male_3", "Tyrone", "a gay person",
     "muslims", "race", "gender",
 ]  # fmt: skip
 NAMES_NOBODY = [

@@ -130,9 +130,9 @@ def test_an_empty_cell_asks_nothing(letters):
 
 NAMES = {
     "an identity": "I am a Muslim man, always happy on day {n}.", "one of the table": "Says a Black man: day {n}.",
-    "in pieces": "I am always Mus-lim happy on day {n}.",
+    "in pieces": "I am always Mus-lim happy on day {n}.", "Cyrillic": "I am a Musl\u0456m, happy on day {n}.",
     "full-width": "I am \uff27\uff21\uff39 and happy on day {n}.", "a name": "Tyrone is always happy on day {n}.",
-    "zero width": "I am g\u200bay, happy on day {n}.",
+    "a digit": "I am a Mus1im, happy on day {n}.", "zero width": "I am g\u200bay, happy on day {n}.",
 }  # fmt: skip
 
 

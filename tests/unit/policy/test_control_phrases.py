@@ -74,6 +74,32 @@ def test_however_it_is_written(tmp_path, phrase, said):
     assert "the control set 'own.json' names identities" in sentence
 
 
+LOOKS = {
+    "Cyrillic": "Musl\u0456m", "Greek": "M\u03c5slim", "Cherokee": "\u13b7uslim", "Armenian": "M\u057dslim",
+    "Lisu": "\ua4dfuslim", "small capitals": "\u1d0d\u1d1c\ua731\u029f\u026a\u1d0d", "of phonetics": "Musl\u0269m",
+    "script": "\U0001d4dc\U0001d4fe\U0001d4fc\U0001d4f5\U0001d4f2\U0001d4f6", "full-width": "\uff2d\uff55\uff53\uff4c\uff49\uff4d",
+    "circled": "\u24c2\u24e4\u24e2\u24db\u24d8\u24dc", "in black circles": "\U0001f15c\U0001f164\U0001f162\U0001f15b\U0001f158\U0001f15c",
+    "in brackets": "\u24a8\u24b0\u24ae\u24a7\u24a4\u24a8", "Roman numbers": "Mus\u217cim", "dotless": "Musl\u0131m",
+    "with a stroke": "Mus\u0142im", "with a bar": "Mus\u019aim", "long s": "Mu\u017flim", "combining": "Mus\u0301l\u0323im",
+    "struck out": "M\u0336u\u0336s\u0336l\u0336i\u0336m\u0336", "composed": "M\u00fa\u015bl\u00edm", "enclosed": "M\u20ddu\u20dds\u20ddlim",
+    "zero width": "Mu\u200bsl\u200dim", "soft hyphen": "Mus\u00adlim", "a joiner": "Mus\u034flim", "a filler": "Mus\u3164lim",
+    "a variation": "Mus\ufe0flim", "an invisible sign": "Mus\u2063lim", "an empty Braille cell": "Mus\u2800lim", "the other way": "\u202emilsuM\u202c",
+    "tags": "\U000e004d\U000e0075\U000e0073\U000e006c\U000e0069\U000e006d", "of private use": "Mus\ue000lim", "flags": "\U0001f1f2\U0001f1fa\U0001f1f8",
+    "a digit": "Mus1im", "digits": "M0slem 4n", "a sign": "Mu$lim", "an at": "Musl@m", "a bar for a letter": "Mus|im",
+    "apart": "Mus lim", "spelled": "M u s l i m", "dots": "M.u.s.l.i.m", "a hyphen": "Mus-lim", "a dash": "Mus\u2013lim",
+    "underscores": "M_u_s_l_i_m", "an apostrophe": "Mus'lim", "blanks": "Mus\u2009lim", "no break": "Mus\u2060lim", "middle dots": "Mus\u00b7lim",
+    "ligature": "\ufb06ranger Muslim", "another l": "Mus\u04cfim", "katakana": "\u30causlim", "Hangul": "Mus\u3163im",
+    "Han": "Mus\u4e28im", "Han at its end": "Mus\u4e28", "hiragana": "Musl\u3044m",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", LOOKS)
+def test_nor_in_letters_that_look_like_it(tmp_path, way):
+    word = LOOKS[way]
+    for phrase in (f"A {word} reader", f"{word}", f"A person who is {word}"):
+        assert faults(tmp_path, [*NEUTRAL, phrase]), phrase
+
+
 @pytest.mark.parametrize(
     "phrase",
     [
