@@ -10,13 +10,12 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from action.fake_github import EVENTS, REPOSITORY, TOKEN
+from action.fake_github import REPOSITORY, TOKEN
 from action.repositories import WORKFLOW, WORKFLOW_PATH
 
 from fairgate.domain.errors import ApiError, BaselineError, DataError
 from fairgate.github.api import GitHubApi
 from fairgate.github.base_commit import BaseCommit, Clone
-from fairgate.github.event import PULL_REQUEST_EVENTS
 from fairgate.github.stored_answers import BaseRuns
 from fairgate.systems.result_store import SqliteResultStore
 
@@ -29,7 +28,7 @@ PUSH = {
 
 
 MAIN = "refs/heads/main"
-BEFORE, PUSHED, STARTED = (f"2026-01-02T10:0{minute}:00Z" for minute in range(3))
+PUSHED = "2026-01-02T10:01:00Z"
 
 
 @pytest.fixture
@@ -71,16 +70,9 @@ def test_nothing_else_is_believed_and_nothing_of_it_is_fetched(hub, api):
     """A pull request's job can upload under any name, and a branch or tag can be called `main`."""
     believed = []
     for run, said in enumerate((
-        *({"event": event} for event in (*EVENTS, *PULL_REQUEST_EVENTS) if event != "push"),
-        *({"head_branch": one} for one in ("feature", "Main", "refs/heads/main", "", None)),
-        {"head": HEAD}, {"head_sha": HEAD}, {"head": SIDE}, {"head_sha": None},
-        {"head_repository": {"full_name": "fork/shop"}}, {"head_repository": None}, {"from": 2},
-        {"name": "fairgate-answers-2"},
-        *({"path": one} for one in (
-            ".github/workflows/other.yml", f"x/{WORKFLOW_PATH}", f"{WORKFLOW_PATH}x", "", None,
-            f"other@{WORKFLOW_PATH}", WORKFLOW_PATH.upper(),
-        )),
-        *({"created_at": one} for one in (BEFORE, "", None, "9", "now", f"{STARTED}x")),
+        # What a push did not start, in every way: `tests/unit/github/test_earned.py`.
+        {"event": "pull_request"}, {"head": HEAD}, {"head_sha": HEAD}, {"head": SIDE},
+        {"head_sha": None}, {"from": 2}, {"name": "fairgate-answers-2"},
     ), 1):  # fmt: skip
         left(hub, run, **said)
         if found(api) is not None:
@@ -111,34 +103,6 @@ def test_a_run_of_another_content_of_the_workflow_is_not_believed(hub, api, comm
     with contextlib.suppress(BaselineError):  # it is a link
         assert found(api) is None
     assert not hub.made("GET", "/zip")
-
-
-def test_where_no_workflow_or_branch_is_known_nothing_is_believed(hub, api):
-    left(hub)
-    assert found(api, workflow="") is None
-    hub.runs[1]["path"] = ""
-    assert found(api, workflow="") is None
-
-
-@pytest.mark.parametrize(
-    "move",
-    [
-        {"ref": "refs/tags/main"}, {"ref": "main"}, {"ref": "refs/heads/topic"}, {"after": BASE},
-        {"after": None}, {"timestamp": "2026-01-02T10:02:01Z"}, {"timestamp": None},
-        {"timestamp": ""}, None,
-    ],
-    ids=str,
-)  # fmt: skip
-def test_a_tag_that_is_called_main_is_not_main(hub, api, move):
-    """Also at a commit on main's own line, which main was never moved to alone."""
-    hub.moves.clear()
-    if move is not None:
-        moved(hub, **{"commit": OLDER, **move})
-    left(hub)
-    assert found(api) is None
-    assert not hub.made("GET", "/zip")
-    moved(hub, OLDER)
-    assert found(api) == (OLDER, b"answers")
 
 
 def test_what_a_merge_brought_in_is_not_on_the_line_even_if_main_was_there(hub, api):

@@ -95,14 +95,6 @@ def test_removed_cases_are_shown_even_if_few(history, job, monkeypatch):
     assert len(comments(job)) == 1
 
 
-def test_paths_stand_from_the_repositorys_root(history, job):
-    history.move("shop")
-    history.proposes(files={"shop/sources.jsonl": history.read("shop/sources.jsonl") + "\n"})
-    assert job.pull(history, FAIRGATE_ROOT="shop") == 0
-    assert "**This change edits** sources `shop/sources.jsonl`" in job.summary
-    assert len(comments(job)) == 1
-
-
 def test_a_gate_that_stops_has_an_error_annotation(history, job):
     """Too few answers to say anything: every rule passes or is open, the build is stopped."""
     history.proposes(lambda key: None if key.startswith(("s0", "s1")) else "positive")

@@ -57,14 +57,6 @@ def test_the_pull_request_before_is_told_also_where_it_is_green(job, history, hu
     assert len(hub.ours(7)) == comments
 
 
-def test_a_tag_called_main_proves_nothing(job, history, hub):
-    """Its runs are of commits that the branch was never moved to."""
-    pushed(hub, "g", ago=99)
-    pushed(hub, "g" * 12, first=20, moves=False)
-    assert gated(job, history) == 0
-    assert "1 of 10" in job.summary
-
-
 def lacking_rights(hub):
     hub.fail("GET", "/actions/workflows/", 403, message="Resource not accessible by integration")
 

@@ -80,7 +80,8 @@ FORGED = {
        if event != "push"},
     **{f"branch {name!r}": {"head_branch": name} for name in ("topic", "Main", MAIN, "", None)},
     **{f"path {path!r}": {"path": path} for path in (
-        ".github/workflows/other.yml", f"x/{WORKFLOW_PATH}", "", None)},
+        ".github/workflows/other.yml", f"x/{WORKFLOW_PATH}", f"{WORKFLOW_PATH}x",
+        f"other@{WORKFLOW_PATH}", WORKFLOW_PATH.upper(), "", None)},
     **{f"conclusion {word!r}": {"conclusion": word} for word in (
         "cancelled", "skipped", "timed_out", "neutral", "SUCCESS", "", None, True)},
     **{f"head {head!r}": {"head_sha": head} for head in (OTHER, "0" * 39, None, ["a"])},
