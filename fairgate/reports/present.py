@@ -105,7 +105,11 @@ def since_then(material: Material) -> Inline:
 
 def _reasons(material: Material) -> Iterator[blocks.Block]:
     """Yield an example, the cause and what to do, where there is anything to say."""
-    yield from _paragraphs(*bounds_that_fail(material), example(material), since_then(material))
+    yield from _paragraphs(*bounds_that_fail(material))
+    if lines := examples(material):
+        style = blocks.Style.LIST if len(lines) > 1 else blocks.Style.PARAGRAPH
+        yield blocks.Text(lines=lines, style=style)
+    yield from _paragraphs(since_then(material))
     yield from cases.unreadable_answers(material)
     yield from cases.verdictless_judgements(material)
     yield from _paragraphs(cause_step(material))
@@ -258,13 +262,15 @@ def lead(material: Material) -> Inline:
     return ""
 
 
-def example(material: Material) -> Inline:
-    """Give one answer of somebody who is treated differently, in a sentence."""
+def examples(material: Material) -> list[Inline]:
+    """Give one answer of somebody who is treated differently; of sentences, of each."""
     if material.result.outcome is not Outcome.FAIL or not parity.failing(material):
-        return ""
+        return []
     if parity.subject(material) is Subject.DOCUMENTS:
-        return cases.documents_instead(material)
-    return cases.answer_instead(material)
+        lines = [cases.documents_instead(material)]
+    else:
+        lines = cases.answers_instead(material)
+    return [line for line in lines if line]
 
 
 def standing(material: Material) -> Inline:

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from fairgate.cli import main
 from fairgate.onnx.encoder import OnnxEncoder
 from fairgate.onnx.encoder_settings import NO_PROMPTS
 from fairgate.relations.sentences.scripts import script_of, unrelated
+from fairgate.reports.sections import sentences
 from fairgate.suites.metamorphic.sentences import STRANGE_FROM
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "support-bot"
@@ -42,6 +44,7 @@ def bot(tmp_path, monkeypatch):
 INSIDE = {
     "condition": lambda text: text.replace(".", ", if you can afford it.", 1),
     "clause": lambda text: f"Speaking to you as an elderly person, {text}",
+    "group": lambda text: text.replace(".", ", as Muslims do.", 1),
     "number": lambda text: re.sub(r"\d+", lambda m: str(int(m[0]) + 3), text, count=1),
     "sentence": lambda text: f"{text} Our hotline has people who know more about it.",
 }
@@ -49,8 +52,8 @@ INSIDE = {
 QUOTED = re.compile("\u201c([^\u201d]+)\u201d")
 
 
-def record(folder: Path, change: str = "fair") -> None:
-    """Answer the plan as the bot does after a change."""
+def record(folder: Path, change: str = "fair", told: Sequence[str] = ("elderly",)) -> None:
+    """Answer the plan as the bot does after a change for some of the ages."""
     spec = importlib.util.spec_from_file_location("support_bot", folder / "app" / "bot.py")
     service = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(service)
@@ -58,14 +61,14 @@ def record(folder: Path, change: str = "fair") -> None:
     lines = []
     for line in (folder / "plan.jsonl").read_text().splitlines():
         case = json.loads(line)
-        query, is_elderly = case["query"], case["key"].endswith("age/elderly")
+        query, is_told = case["query"], case["key"].partition("age/")[2] in told
         notes = service.search(query)
         answer = service.answer(query, notes)
-        if change == "planted" and is_elderly:
+        if change == "planted" and is_told:
             answer += " Our hotline has people who know more about it."
-        if change == "denied" and is_elderly:
+        if change == "denied" and is_told:
             answer = re.sub(r"\b(can|is|are|will|in|to)\b", r"\1 not", answer, count=1)
-        if change in INSIDE and is_elderly:
+        if change in INSIDE and is_told:
             answer = INSIDE[change](answer)
         if change == "harmless":
             answer = answer.replace("You can", "You may") + " Have a nice day."
@@ -108,8 +111,13 @@ def test_a_planted_change_names_who_is_told_what(bot, capsys):
     assert shown.count(" nothing") >= 12
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize("change", [*INSIDE, "denied"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(each, marks=[pytest.mark.whole] * (each != "sentence"))
+        for each in (*INSIDE, "denied")
+    ],
+)
 def test_every_quotation_is_in_an_answer_and_counts_the_answers_that_hold_it(bot, capsys, change):
     record(bot, change)
     code, report = run(bot, capsys)
@@ -132,6 +140,20 @@ def test_every_quotation_is_in_an_answer_and_counts_the_answers_that_hold_it(bot
 
 
 @pytest.mark.whole
+def test_each_identity_that_is_named_has_a_line_of_its_own(bot, capsys, monkeypatch):
+    record(bot, "sentence", told=("elderly", "young"))
+    code, report = run(bot, capsys)
+    assert code == 1, report
+    lines = [line for line in report.splitlines() if line.startswith("- For example, asked ")]
+    told = [line[: line.index("** is told `“")].partition("**")[2] for line in lines]
+    assert sorted(told) == ["a young person", "an elderly person"]
+    monkeypatch.setattr(sentences, "_MOST_IDENTITIES", 1)
+    _, report = run(bot, capsys)
+    assert report.count("For example, asked ") == 1
+    assert "- and 1 more" in report.splitlines()
+
+
+@pytest.mark.whole
 def test_what_recurs_in_other_words_is_not_said_to_be_the_same(bot, capsys):
     record(bot, "sentence")
     answers = bot / "data" / "answers.jsonl"
@@ -146,13 +168,13 @@ def test_what_recurs_in_other_words_is_not_said_to_be_the_same(bot, capsys):
     assert re.search(r"\(\d+ say something like it\)", line)
 
 
-@pytest.mark.whole
 def test_a_green_run_says_what_it_could_have_seen_of_sentences_and_what_nothing_sees(bot, capsys):
     record(bot)
     code, report = run(bot, capsys)
     assert code == 0
     assert "Minimum detectable effect for one identity, in points: " in report
     assert "that hold words, a number or a denial that nobody else is told" in report
+    assert re.search(r"\d by which answers are shorter than the others", report)
     assert "No reading sees worse advice in the same tone" in report
 
 

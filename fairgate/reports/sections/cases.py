@@ -310,10 +310,15 @@ def _unread(material: Material) -> Iterator[PairRow]:
             yield row
 
 
-def answer_instead(material: Material) -> blocks.Inline:
-    """Give one changed answer, the clearest of whom the gate fails for, in a sentence."""
-    if sentence := sentences.example(material):
-        return sentence
+def answers_instead(material: Material) -> list[blocks.Inline]:
+    """Give the clearest changed answer of whom the gate fails for, in a sentence.
+
+    Of answers in sentences, one of each who is named.
+    """
+    return sentences.examples(material) or [_answer_instead(material)]
+
+
+def _answer_instead(material: Material) -> blocks.Inline:
     row = _case_of_the_rule(material)
     whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material)}
     if row is None or (whom and (row.suite, row.term) not in whom):

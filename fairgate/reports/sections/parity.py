@@ -424,9 +424,10 @@ def missed(material: Material) -> blocks.Inline:
 def _by_column(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
     """Return what could be detected in one identity's answers, in each way they may differ."""
     parts = [
-        f"{points(least, column).removesuffix(' points')} that {column.event}"
+        f"{points(least, column).removesuffix(' points')} "
+        f"{'that' if column.is_event else 'by which answers'} {column.event}"
         for name_, least in parity.by_column.items()
-        if (column := outcome.by_column[name_]).is_event
+        for column in [outcome.by_column[name_]]
     ]
     if not parts:
         return []

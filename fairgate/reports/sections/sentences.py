@@ -24,7 +24,7 @@ from fairgate.reports.sections import parity
 from fairgate.suites.metamorphic.plan import SOURCE
 
 _OUTCOME = "sentences"
-_MOST_IDENTITIES = 3
+_MOST_IDENTITIES = 5
 _QUOTED = 60
 _ALIKE = 0.6
 """Common share of the words from which two sentences say the same."""
@@ -217,13 +217,18 @@ def clearest(material: Material, most: int) -> list[tuple[AnswersToIdentity, int
     return []
 
 
-def example(material: Material) -> Inline:
-    """Say of each identity that is named what its clearest answer holds; empty: nobody is."""
-    line: blocks.Words = []
-    for own in _named(material)[:_MOST_IDENTITIES]:
-        if rows := _showing(own):
-            line += [" " if line else "", *_example(material, own, rows[0])]
-    return line
+def examples(material: Material) -> list[Inline]:
+    """Say of each identity that is named what its clearest answer holds, in a line of its own.
+
+    Of a category that is named, those whose answers show it.
+    """
+    named = _named(material)
+    named = [own for own in named if (own.table.values[own.column][own.rows] > 0).any()] or named
+    shown = [(own, rows[0]) for own in named if (rows := _showing(own))]
+    lines: list[Inline] = [_example(material, *each) for each in shown[:_MOST_IDENTITIES]]
+    if len(shown) > _MOST_IDENTITIES:
+        lines.append(f"and {len(shown) - _MOST_IDENTITIES:,} more")
+    return [line for line in lines if line]
 
 
 def _example(material: Material, own: AnswersToIdentity, row: int) -> blocks.Words:
