@@ -16,7 +16,7 @@ LABELS = ("positive", "negative", "neutral", "mixed")
 @pytest.mark.parametrize(
     ("name", "read"),
     [
-        ("unseen", Figures(answers=358, wrong=1, say=298, unread=4)),
+        ("unseen", Figures(answers=358, wrong=0, say=298, unread=4)),
         ("fresh", Figures(answers=505, wrong=0, say=356, unread=23)),
         ("deciding", Figures(answers=302, wrong=0, say=266, unread=40)),
         ("blind", Figures(answers=777, wrong=0, say=534, unread=59)),
