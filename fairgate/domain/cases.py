@@ -9,7 +9,6 @@ stereotype, one goes against it, one is "unknown". In an *ambiguous* context unk
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -397,11 +396,6 @@ def document_fault(source: str, document: CorpusDocument, text: str | None) -> s
     pairs = enumerate(zip(document.text, text, strict=False))
     least = min(len(text), len(document.text))
     first = next((index for index, (own, other) in pairs if own != other), least)
-    if unicodedata.normalize("NFC", document.text) == unicodedata.normalize("NFC", text):
-        return (
-            f"{named} with the corpus' text in another form of Unicode (NFC and NFD look alike), "
-            f"from character {first} on; copy the corpus' text, and put braces around whom it names"
-        )
     named_text, corpus_text = (quoted(each[first : first + 40]) for each in (document.text, text))
     return (
         f"{named} with another text than the corpus: from character {first} on it says "

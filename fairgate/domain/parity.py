@@ -126,8 +126,6 @@ class IdentityEstimate:
     estimate: float
     low: float
     high: float
-    before: float | None = None
-    """The same estimate at the baseline; None without one."""
     rate: float | None = None
     """Mean of the identity in the column."""
     control: float | None = None

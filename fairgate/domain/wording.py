@@ -178,12 +178,12 @@ def _minus(text: str) -> str:
     return text.replace("-", MINUS)
 
 
-def probability(p_value: float, alpha: float = 0.05) -> str:
+def probability(p_value: float) -> str:
     """Return `p = 0.012` or `p < 0.001`; near the level, decimals that say on which side of it."""
-    if p_value < min(0.001, alpha):
+    if p_value < 0.001:
         return "p < 0.001"
     digits = 3
-    while (round(p_value, digits) <= alpha) != (p_value <= alpha) and digits < _MOST_DIGITS:
+    while (round(p_value, digits) <= 0.05) != (p_value <= 0.05) and digits < _MOST_DIGITS:
         digits += 1
     return f"p = {p_value:.{digits}f}"
 

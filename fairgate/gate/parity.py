@@ -31,6 +31,7 @@ from fairgate.domain.units import UNREPORTED, UNREPORTED_TEXTS
 from fairgate.domain.wording import first_few, in_own_unit, listed, probability
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import HALF, Comparison, lacks_base
+from fairgate.gate.measure import rounded
 from fairgate.gate.rules import ParityRule, outcomes_of
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import OutcomeColumn, ParityOutcome
@@ -56,7 +57,6 @@ SINCE = {Against.BASELINE: Reference.BASELINE, Against.ANCHOR: Reference.ANCHOR}
 _ACCEPT = {Against.BASELINE: "accept", Against.ANCHOR: "anchor"}
 _FAILED = {Against.BASELINE: "regression", Against.ANCHOR: "budget"}
 """What a failure is called that is no difference of now."""
-_DECIMALS = 6
 _ROUNDING = 1e-6
 """As far as another processor moves a probability: no noise that a reach could rest on."""
 _FEWEST_CONTROLS = 2
@@ -235,7 +235,7 @@ def _phrases(table: Table, rows: _Rows) -> dict[str, _Rows]:
 
 def _equal(counts: Sequence[int]) -> float:
     """Return how many phrases asked equally often are as good as some asked so often."""
-    return round(sum(counts) ** 2 / sum(count**2 for count in counts), _DECIMALS)
+    return rounded(sum(counts) ** 2 / sum(count**2 for count in counts))
 
 
 def _merged(
@@ -596,14 +596,10 @@ def scans_of(family: Sequence[ParityQuestion], alpha: float) -> dict[ParityQuest
     return results
 
 
-def _rounded(value: float) -> float:
-    return round(float(value), _DECIMALS) + 0.0
-
-
 def _mean(values: Floats, places: Sequence[int]) -> float | None:
     own = values[:, list(places)]
     own = own[~np.isnan(own)]
-    return _rounded(own.mean()) if own.size else None
+    return rounded(own.mean()) if own.size else None
 
 
 def parity_result(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -> ParityResult:
@@ -630,10 +626,10 @@ def parity_result(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -
                 level=_level(found.node.level, named_people),
                 who=own,
                 column=found.column,
-                estimate=_rounded(look.estimate),
-                low=_rounded(look.low),
-                high=_rounded(look.high),
-                p=_rounded(found.p),
+                estimate=rounded(look.estimate),
+                low=rounded(look.low),
+                high=rounded(look.high),
+                p=rounded(found.p),
                 is_within=any({*own} < {*wider.who} for wider in named),
                 rate=_mean(now, places),
                 control=_mean(now, other_controls),
@@ -648,9 +644,9 @@ def parity_result(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -
         IdentityEstimate(
             person=people[look.node.who[0]],
             column=look.column,
-            estimate=_rounded(look.estimate),
-            low=_rounded(look.low),
-            high=_rounded(look.high),
+            estimate=rounded(look.estimate),
+            low=rounded(look.low),
+            high=rounded(look.high),
             rate=_mean(q.now[look.column], look.node.columns),
             control=_mean(
                 q.now[look.column], [place for place in controls if place not in look.node.columns]
@@ -667,15 +663,15 @@ def parity_result(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -
         suite=q.suite,
         outcome=q.outcome.id,
         against=q.against,
-        p=_rounded(scanned.p),
+        p=rounded(scanned.p),
         alpha=alpha,
         named=named,
         identities=identities,
         bands=[
             ColumnBand(
                 column=name,
-                low=_rounded(band.low - band.mean),
-                high=_rounded(band.high - band.mean),
+                low=rounded(band.low - band.mean),
+                high=rounded(band.high - band.mean),
             )
             for name, band in scanned.bands.items()
         ],
@@ -715,7 +711,7 @@ def _in_phrases(
     ]
     means = np.nanmean(beyond, axis=0) - np.nanmean(beyond) + estimate
     carried = carrying(beyond, apart=scanned.bands[found.column].apart, effect=found.estimate)
-    by_phrase = dict(zip(phrases, map(_rounded, means), strict=True))
+    by_phrase = dict(zip(phrases, map(rounded, means), strict=True))
     return by_phrase, [phrases[place] for place in carried]
 
 
@@ -724,7 +720,7 @@ def _reach(scanned: ScanResult, column: str) -> dict[str, float]:
     reach: dict[str, float] = {}
     for look in scanned.looks:
         if look.column == column and np.isfinite(look.high) and look.standard_error > _ROUNDING:
-            reach[look.node.level] = max(reach.get(look.node.level, 0.0), _rounded(look.reach))
+            reach[look.node.level] = max(reach.get(look.node.level, 0.0), rounded(look.reach))
     return reach
 
 

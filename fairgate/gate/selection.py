@@ -11,13 +11,12 @@ import numpy as np
 
 from fairgate.domain.outcomes import CONFIDENCE
 from fairgate.domain.parity import SelectionRate
+from fairgate.gate.measure import rounded
 from fairgate.gate.parity import Prompts
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import SCORES
 from fairgate.stats.interval import Interval, IntervalOrReason, ratio_interval, wilson
 from fairgate.stats.observations import ClusterTotals, Floats
-
-_DECIMALS = 6
 
 
 def selection_of(table: Table, cut_off: float) -> list[SelectionRate]:
@@ -53,14 +52,12 @@ def selection_of(table: Table, cut_off: float) -> list[SelectionRate]:
                 person=person,
                 cut_off=cut_off,
                 sources=len(decided),
-                rate=round(rate, _DECIMALS),
+                rate=rounded(rate),
                 interval=_ends(wilson(float(decided.sum()), len(decided), confidence=CONFIDENCE)),
                 ratio=ratio,
                 ratio_interval=None if place == best else between,
                 highest=prompts.persons[best][1],
-                control=None
-                if np.isnan(control).all()
-                else round(float(np.nanmean(control)), _DECIMALS),
+                control=None if np.isnan(control).all() else rounded(float(np.nanmean(control))),
             )
         )
     return result
@@ -80,11 +77,11 @@ def _ratio(own: Floats, best: Floats) -> tuple[float | None, tuple[float, float]
     )
     if not whole.sums.any():
         return None, None
-    ratio = round(float(part.sums.sum() / whole.sums.sum()), _DECIMALS)
+    ratio = rounded(part.sums.sum() / whole.sums.sum())
     return ratio, _ends(ratio_interval(part, whole, confidence=CONFIDENCE))
 
 
 def _ends(interval: IntervalOrReason) -> tuple[float, float] | None:
     if not isinstance(interval, Interval):
         return None
-    return round(max(0.0, interval.low), _DECIMALS), round(interval.high, _DECIMALS)
+    return rounded(max(0.0, interval.low)), rounded(interval.high)

@@ -8,7 +8,6 @@ gives its plural and "is a teacher". Other forms are written out.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,34 +40,9 @@ ATTRIBUTES, PERTURBATIONS, TASKS = "attributes", "perturbations", "tasks"
 FEWEST_NAMES = 8  # of each group of a pool
 _MOST_PHRASES = 20  # of a term
 _PRONOUNS = ("she", "he", "they")
-_MOST_OF_NAME = 40
-_IN_NAMES = " '\u2019.-\u00b7\u30fb\u0f0b\u200c\u200d"
-"""Between the letters of a name, of any script: blanks, apostrophes, hyphens, dots, joiners."""
-
-
-def _is_name(text: str) -> str:
-    """Return a part of a person's name, in any script. Raises ValueError for what is none."""
-    is_spelled = all(
-        letter in _IN_NAMES or unicodedata.category(letter)[0] in "LM" for letter in text
-    )
-    # A letter of a script without capitals is its own title case.
-    is_written = any(letter == letter.title() for letter in text if letter.isalpha())
-    own = text[1:] if text[:1] in ("'", "\u2019") else text  # "'t Hooft"
-    is_whole = unicodedata.category(own[:1] or " ")[0] == "L" and not text.endswith((" ", "-"))
-    is_whole &= not any(2 * separator in text for separator in " '\u2019-")
-    if not (is_spelled and is_written and is_whole and len(text) <= _MOST_OF_NAME):
-        raise ValueError(
-            f"found {quoted(text)}, expected a name as people write it, of at most "
-            f"{_MOST_OF_NAME} letters, blanks, apostrophes, hyphens and dots, with a capital where "
-            "the script has them, such as 'Anna', 'de la Cruz', '\u5c0f\u6797' or "
-            "'\u0645\u062d\u0645\u062f'"
-        )
-    return text
-
-
-_PartOfName = Annotated[str, AfterValidator(_is_name)]
 # A term is part of a case's key, where `/`, `#` and `@` separate.
 _TERM = re.compile(r"[^\W_](?:[^/#@\"\s]| (?! )){0,63}(?<! )")
+_NAME = re.compile(r"['\u2019]?[^\W\d_][^/#@\"\d\n]{0,38}")
 Opens = Callable[[ClassifierPolicy, Sequence[str]], Classifier]
 """A classifier as a policy names it, and the labels that it may give, to what classifies."""
 _WORDINGS = "unknown_wordings"
@@ -79,6 +53,19 @@ _OF_ANYBODY = frozenset({
     "of", "has", "in", "from", "on", "and",
 })  # fmt: skip
 """Words that say nothing of a person at either end of a phrase."""
+
+
+def _is_name(text: str) -> str:
+    """Return a part of a person's name, in any script. Raises ValueError for what is none."""
+    if not _NAME.fullmatch(text) or text != text.strip():
+        raise ValueError(
+            f"found {quoted(text)}, expected a name as people write it: up to 40 characters that "
+            "begin with a letter, without digits, `/`, `#`, `@` and double quotes"
+        )
+    return text
+
+
+_PartOfName = Annotated[str, AfterValidator(_is_name)]
 
 
 @cache

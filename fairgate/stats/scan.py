@@ -469,8 +469,6 @@ class Plan:
     """Variance of one value beyond its source and prompt."""
     apart: float = 0.0
     """Variance of what phrases do by themselves."""
-    skew: float = 0.0
-    """Of one value."""
     phrases: float = 1
     shares: tuple[float, ...] = (1.0,)
     """Weight of each column; the first is the one that is planned."""
@@ -506,7 +504,7 @@ def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
         _model(
             _rows(member / member.sum(axis=1, keepdims=True)),
             plan.controls,
-            _Shape.of(mean, mean + plan.apart, plan.skew / math.sqrt(sources)),
+            _Shape.of(mean, mean + plan.apart, 0.0),
             (float(plan.phrases),) * count,
             share,
             sided=plan.sided,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairgate.domain.cases import Case, first_asked, of_system
+from fairgate.domain.cases import Case, first_asked, is_follow_up, of_system
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Reading, Reason, Unit
 from fairgate.metrics.columns import ReadingColumn
@@ -38,7 +38,7 @@ class Readings:
     _single: dict[str, dict[str, Reading]] = field(default_factory=dict)
     """By oracle and key; `_together` likewise."""
     _together: dict[str, dict[str, Reading]] = field(default_factory=dict)
-    _prepared: set[tuple[str, str]] = field(default_factory=set)
+    _prepared: set[str] = field(default_factory=set)
     _first: dict[str, str] = field(default_factory=dict)
     """By name of an oracle the first one equal to it: they read alike."""
     _held: dict[Reading, Reading] = field(default_factory=dict)
@@ -196,7 +196,7 @@ class Readings:
         case = self._cases[key]
         if case.judge is None and self.why_unread(execution.response):
             return Reading(value=None, reason=Reason.UNREADABLE)
-        self._prepare(case, name)
+        self._prepare(name)
         return self.oracles[name].read(self._with_known_tags(execution), of_system(case))
 
     def why(self, key: str, reader: str = "") -> str:
@@ -215,35 +215,21 @@ class Readings:
             return execution
         return execution._replace(response=with_known_tags(execution.response, self.thinking))
 
-    def _prepare(self, case: Case, name: str) -> None:
-        """Show an oracle that likes many answers at once all that it will be asked about.
+    def _prepare(self, name: str) -> None:
+        """Show an oracle that likes many answers at once all that it may be asked about.
 
-        These are the cases of its own relation, and of others' those whose keys differ from this
-        one in the source alone: the sources that it shares.
+        These are the answers to the cases of its own relation, and to all sources: it may share
+        them with others.
         """
         prepare = getattr(self.oracles[name], "prepare", None)
-        if prepare is None:
+        if prepare is None or name in self._prepared:
             return
-        is_own = self._first_of(case.oracle) == name
-        what = name, "" if is_own else _place(case)
-        if what in self._prepared:
-            return
-        self._prepared.add(what)
+        self._prepared.add(name)
         executions = (
-            self.executions.get((self.suite, other.key))
-            for other in self._cases.values()
-            if (
-                self._first_of(other.oracle) == name
-                if is_own
-                else other.oracle == case.oracle and _place(other) == what[1]
-            )
+            self.executions.get((self.suite, case.key))
+            for case in self._cases.values()
+            if self._first_of(case.oracle) == name
+            or (case.judge is None and not is_follow_up(case.key))
         )
-        answered = [
-            self._with_known_tags(execution) for execution in executions if execution is not None
-        ]
+        answered = [self._with_known_tags(execution) for execution in executions if execution]
         prepare([execution.response for execution in answered if execution.response])
-
-
-def _place(case: Case) -> str:
-    """Return the part of a case's key behind the source."""
-    return first_asked(case.key).removeprefix(case.cluster)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairgate.domain.cases import Case, document_fault
+from fairgate.domain.cases import Case
 from fairgate.domain.executions import CorpusDocument, Document, Execution
 from fairgate.domain.ports import SILENT
 from fairgate.gate.baseline import plan_hash
@@ -277,12 +277,6 @@ def test_documents_that_are_not_the_corpus_own_are_refused_by_check_and_run(spac
             if code not in (2, 4) or words not in shown:
                 wrong.append((name, call[0], code, shown))
     assert not wrong
-
-
-def test_a_document_in_another_form_of_unicode_is_called_that():
-    document = CorpusDocument(id="d", text="Cafe\u0301 bowls.")
-    assert "another form of Unicode" in document_fault("s", document, "Caf\u00e9 bowls.")
-    assert "another text" in document_fault("s", document, "Cafe bowls.")
 
 
 @pytest.mark.parametrize("asked", ["parity: documents, max: 0.05", RATIO])

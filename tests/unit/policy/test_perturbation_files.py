@@ -224,7 +224,7 @@ def test_a_pool_without_its_provenance_is_refused(tmp_path, missing):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("first", 'An"na'), ("first", "anna"), ("last", "B/ell"), ("last", "Be\nll"), ("last", "B#ell"),
+    [("first", 'An"na'), ("last", "B/ell"), ("last", "Be\nll"), ("last", "B#ell"),
      ("first", "A" * 41), ("status", "rich"), ("frequency", "often"), ("gender", "x"), ("first", "")],
 )  # fmt: skip
 def test_names_are_letters_and_ratings_known_words(tmp_path, field, value):

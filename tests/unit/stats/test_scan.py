@@ -267,7 +267,7 @@ def test_what_is_planned_is_what_a_run_reaches():
 
 
 def test_harm_to_everybody_is_not_measured_by_the_tails_of_single_identities():
-    plan = Plan(nodes=NODES, controls=K, sampling=0.0475, skew=4.1)
+    plan = Plan(nodes=NODES, controls=K, sampling=0.0475)
     reach = planned_reach(plan, 25)
     errors = {"everybody": (1 / T + 1 / K) ** 0.5, "identity": (1 + 1 / K) ** 0.5}
     assert reach["everybody"] / errors["everybody"] < 0.9 * reach["identity"] / errors["identity"]
