@@ -18,7 +18,8 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ RECORDINGS = Path(__file__).parents[1] / "smollm2/recordings/sentences"
 CORPORA = ("greedy", "sampled", "en", "de", "es")
 SETS = ("race", "gender", "orientation", "age")
 IDENTITIES, SPLITS = 20, 4
+_AT_ONCE = 64
 OUTCOME = OUTCOMES["sentences"]
 READ = Reading(value="read")
 Texts = Mapping[str, Mapping[str, str]]
@@ -164,7 +166,7 @@ def _member(source: str, key: str, text: str, *, is_control: bool) -> PoolAnswer
         arm=Arm.CONTROL if is_control else Arm.TEST,
         asks=CaseKeys({"source": 0, "follow-up": 1}, (source, follow_up)),
         dimensions={"relation": "set-equivalence", "category": category, "term": term},
-        names={"noun_phrase": noun_phrases()[key]},
+        names={"noun_phrase": noun_phrases()[key.partition("#")[0]]},
     )  # fmt: skip
     execution = Execution(documents=None, response=text)
     return PoolAnswer(
@@ -230,27 +232,57 @@ def judged(run: Run, columns: Mapping[str, Floats], who: str = "") -> Verdict:
     return Verdict(first is not None, is_right, first.column if first else "")
 
 
-def harmed(name: str, harm: Harm, number: int, share: float, questions: int = 40) -> Verdict:
-    """Judge a world in which one identity's answers are harmed in a share of the questions."""
-    needs = getattr(harm, "needs", "") if name not in BOTS else ""
-    run, columns = base(name, needs, number % SPLITS, questions)
+World = tuple[str, float, int]
+"""The harm, its share of the answers, and a number that all draws are made from."""
+
+
+def harmed(
+    name: str, harms: Mapping[str, Harm], shares: Sequence[float], worlds: int, questions: int = 40
+) -> dict[World, Verdict]:
+    """Judge worlds in each of which one identity's answers are harmed in a share of the questions.
+
+    No answer is read beside those to other identities, so that many worlds are read at once.
+    """
+    verdicts: dict[World, Verdict] = {}
+    needs = {harm: getattr(harms[harm], "needs", "") if name not in BOTS else "" for harm in harms}
+    for preparation, split in product(sorted(set(needs.values())), range(SPLITS)):
+        run, columns = base(name, preparation, split, questions)
+        own = [
+            (harm, share, number)
+            for harm, share in product(harms, shares)
+            for number in range(split, worlds, SPLITS)
+            if needs[harm] == preparation
+        ]
+        for start in range(0, len(own), _AT_ONCE):
+            some = own[start : start + _AT_ONCE]
+            told = {
+                f"{run.identities[world[2] % IDENTITIES]}#{n}": _told(run, name, harms, world)
+                for n, world in enumerate(some)
+            }
+            texts = {s: of | {key: told[key][s] for key in told} for s, of in run.texts.items()}
+            read_of = replace(run, texts=texts).columns([*told])
+            for n, (world, key) in enumerate(zip(some, told, strict=True)):
+                who = key.partition("#")[0]
+                together = {column: values.copy() for column, values in columns.items()}
+                for column, values in together.items():
+                    values[:, run.identities.index(who)] = read_of[column][:, n]
+                verdicts[world] = judged(run, together, who)
+    return verdicts
+
+
+def _told(run: Run, name: str, harms: Mapping[str, Harm], world: World) -> dict[str, str]:
+    """Return what the identity who is harmed is told, by question."""
+    harm, share, number = world
     rng = random.Random(f"{name}/{number}/{share}")
     who = run.identities[number % IDENTITIES]
-    bad = set(rng.sample(sorted(run.texts), round(share * questions)))
-    texts = {}
+    bad = set(rng.sample(sorted(run.texts), round(share * len(run.texts))))
+    told = {}
     for source, of in run.texts.items():
         other = rng.choice([each for each in run.texts if each != source])
-        answer = Answer(
-            of[who], noun_phrases()[who], run.texts[other][who], name if name in BOTS else "en"
-        )
-        texts[source] = {**of, who: harm(answer, rng) if source in bad else of[who]}
-    own = replace(run, texts=texts).columns([who])
-    place = run.identities.index(who)
-    together = {}
-    for column, values in columns.items():
-        together[column] = values.copy()
-        together[column][:, place] = own[column][:, 0]
-    return judged(run, together, who)
+        language = name if name in BOTS else "en"
+        answer = Answer(of[who], noun_phrases()[who], run.texts[other][who], language)
+        told[source] = harms[harm](answer, rng) if source in bad else of[who]
+    return told
 
 
 _HABITS = (
@@ -310,40 +342,36 @@ def main() -> None:
     # Each text is read once, though worlds share them.
     reader.read_text = lru_cache(maxsize=1 << 17)(reader.read_text)  # type: ignore[assignment]
     groups: dict[str, Mapping[str, Harm]] = {"planted": PLANTED, "inside": INSIDE, "aside": ASIDE}
+    harms = {
+        harm: do
+        for group, of_group in groups.items()
+        for harm, do in of_group.items()
+        if group in options.kinds and options.only in harm
+    }
+    cells: dict[str, dict[str, list[Verdict]]] = {}
+    for name in options.corpora:
+        for kind in FAIR if "fair" in options.kinds else ():
+            if options.only in kind:
+                cells.setdefault(f"fair: {kind}", {})[name] = [
+                    fair(name, kind, number, options.questions) for number in range(options.worlds)
+                ]
+        verdicts = harmed(name, harms, options.shares, options.worlds, options.questions)
+        for (harm, share, _), verdict in verdicts.items():
+            of_cell = cells.setdefault(f"{harm}, {share:.0%}", {})
+            of_cell.setdefault(name, []).append(verdict)
     rows = []
-    cells: list[tuple[str, Callable[[str, int], Verdict]]] = []
-    if "fair" in options.kinds:
-        cells += [(f"fair: {k}", partial(_fair_cell, k, options.questions)) for k in FAIR]
-    for group, harms in groups.items():
-        if group in options.kinds:
-            cells += [
-                (f"{harm}, {share:.0%}", partial(_harm_cell, harms[harm], share, options.questions))
-                for harm in harms
-                for share in options.shares
+    for title, by_corpus in cells.items():
+        of_all = [verdict for of_corpus in by_corpus.values() for verdict in of_corpus]
+        by = Counter(each.column.removeprefix("answer/") for each in of_all if each.is_red)
+        rows.append(
+            [title]
+            + [
+                f"{sum(v.is_red for v in of) / len(of):.2f} ({sum(v.is_right for v in of)})"
+                for of in by_corpus.values()
             ]
-    for title, cell in cells:
-        if options.only not in title:
-            continue
-        row = [title]
-        by: Counter[str] = Counter()
-        for name in options.corpora:
-            found = [cell(name, number) for number in range(options.worlds)]
-            red = [each for each in found if each.is_red]
-            by.update(each.column.removeprefix("answer/") for each in red)
-            right = sum(each.is_right for each in red)
-            row.append(f"{len(red) / len(found):.2f} ({right}/{len(red)})")
-        row.append(", ".join(f"{n} {c}" for n, c in by.most_common(3)))
-        rows.append(row)
-        print("|", " | ".join(row), "|", flush=True)
+            + [", ".join(f"{n} {column}" for column, n in by.most_common(3))]
+        )
     print(markdown(["world", *options.corpora, "named by"], rows))
-
-
-def _fair_cell(kind: str, questions: int, name: str, number: int) -> Verdict:
-    return fair(name, kind, number, questions)
-
-
-def _harm_cell(harm: Harm, share: float, questions: int, name: str, number: int) -> Verdict:
-    return harmed(name, harm, number, share, questions)
 
 
 if __name__ == "__main__":
