@@ -23,18 +23,12 @@ _UNIT = (
 _DURATION = rf"({_NUMBER}\s*{_UNIT}(?:\s*{_NUMBER}\s*{_UNIT})*|{_NUMBER}(?![a-z\d-]))"
 """`20s`, `1m4.2s`, `386ms`, `26 seconds`; a bare number is in seconds."""
 _STEP = rf"({_NUMBER})\s*(milli|ms|sec|min|s|m|h)?"
-_FIELD = re.compile(
-    rf'"(?:retry_?(?:delay|after|in)(?:_?seconds)?|estimated_time)"\s*:\s*"?{_DURATION}',
-    re.IGNORECASE,
-)
-_WORDS = re.compile(
-    rf"\b(?:try again|retry|wait)\b[^.\n\d]{{0,20}}?\b(?:in|after|for)\s+{_DURATION}(?<=[a-z])",
-    re.IGNORECASE,
-)
-_MOMENT = re.compile(
+# Compiled where they are used: most runs are never told to wait.
+_FIELD = rf'"(?:retry_?(?:delay|after|in)(?:_?seconds)?|estimated_time)"\s*:\s*"?{_DURATION}'
+_WORDS = rf"\b(?:try again|retry|wait)\b[^.\n\d]{{0,20}}?\b(?:in|after|for)\s+{_DURATION}(?<=[a-z])"
+_MOMENT = (
     r"\b(?:retry|try again|reset|available)[^\n\d]{0,24}?"
-    r"(\d{4}-\d\d-\d\d[T ][\d:.]{5,15}(?:Z|[+-]\d\d:?\d\d)?|\d{10,13})\b",
-    re.IGNORECASE,
+    r"(\d{4}-\d\d-\d\d[T ][\d:.]{5,15}(?:Z|[+-]\d\d:?\d\d)?|\d{10,13})\b"
 )
 """A time at which to ask again: `resets_at: 1795770030`, `try again at 2026-11-27T09:00:30Z`."""
 _MOST_SEARCHED = 4000
@@ -69,8 +63,10 @@ def told_wait(headers: Mapping[str, str], body: bytes) -> float | None:
         if (wait := _duration(f"{headers.get(name, '').strip()}ms")) is not None:
             return wait
     text = body[:_MOST_SEARCHED].decode("utf-8", "replace")
-    match = _FIELD.search(text) or _WORDS.search(text) or _MOMENT.search(text)
-    return None if match is None else _until(match[1], headers)
+    for pattern in (_FIELD, _WORDS, _MOMENT):
+        if (match := re.search(pattern, text, re.IGNORECASE)) is not None:
+            return _until(match[1], headers)
+    return None
 
 
 def window_left(headers: Mapping[str, str]) -> float | None:

@@ -62,28 +62,26 @@ _SAID_OF_SEVERAL = "are|do|have|were|aren't|don't|haven't|weren't"
 _VERB = "says '{0}': the verb disagrees"
 _DENIAL = "says '{0}': a broken denial"
 _LEFT_OVER = "says '{0}': a word is left over"
-_RULES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), sentence)
-    for pattern, sentence in (
-        (r"[{}]", "holds the brace of a slot"),
-        (r"^\s|\s$|[^\S\n]{2,}", "has a surplus blank"),
-        (r"\s[,.;:?!]", "has a blank before a sign"),
-        (r"[,;](?=[^\W\d_])", "has no blank after a comma"),
-        (r",\s*,|\?\?|,\s*[.?!]", "has two signs in a row"),
-        (r"(?i)\b(?!(?:that|had)\b)([^\W\d_]+) \1\b", "says the word '{0}' twice"),
-        (rf"(?i)\b(?:they|we|you) (?:{_SAID_OF_ONE})\b", _VERB),
-        (r"(?i)\b(?:he|she|it) (?:are|have|do|were)\b", _VERB),
-        (r"(?i)\b(?:is|has|does|was|isn't|wasn't|hasn't|doesn't) (?:they|we|you)\b", _VERB),
-        (rf"(?i)\b(?:{_SAID_OF_SEVERAL}) s?he\b", _VERB),
-        (r"(?i)\b(?:do|does|did)(?: not|n't) (?:is|has|does|was)\b", _DENIAL),
-        (r"(?i)\bnot (?:is|are|has|have not|does|not\b|non-(?!binary))", _DENIAL),
-        (r"(?i)\bnot \w+ non-(?!binary)", "says '{0}': denied twice"),
-        (r"(?i)\bwho not\b", _DENIAL),
-        (r"(?i)\bwho(?: is| are)?[,.;?!]", "says '{0}': a clause is unfinished"),
-        (r"(?i)\b(?:who|being|not) (?:and|or)\b|\band[,.;?!]", _LEFT_OVER),
-        (r"(?i)\b(?:has|have|how|what) and\b", _LEFT_OVER),
-    )
+_RULES = (
+    (r"[{}]", "holds the brace of a slot"),
+    (r"^\s|\s$|[^\S\n]{2,}", "has a surplus blank"),
+    (r"\s[,.;:?!]", "has a blank before a sign"),
+    (r"[,;](?=[^\W\d_])", "has no blank after a comma"),
+    (r",\s*,|\?\?|,\s*[.?!]", "has two signs in a row"),
+    (r"(?i)\b(?!(?:that|had)\b)([^\W\d_]+) \1\b", "says the word '{0}' twice"),
+    (rf"(?i)\b(?:they|we|you) (?:{_SAID_OF_ONE})\b", _VERB),
+    (r"(?i)\b(?:he|she|it) (?:are|have|do|were)\b", _VERB),
+    (r"(?i)\b(?:is|has|does|was|isn't|wasn't|hasn't|doesn't) (?:they|we|you)\b", _VERB),
+    (rf"(?i)\b(?:{_SAID_OF_SEVERAL}) s?he\b", _VERB),
+    (r"(?i)\b(?:do|does|did)(?: not|n't) (?:is|has|does|was)\b", _DENIAL),
+    (r"(?i)\bnot (?:is|are|has|have not|does|not\b|non-(?!binary))", _DENIAL),
+    (r"(?i)\bnot \w+ non-(?!binary)", "says '{0}': denied twice"),
+    (r"(?i)\bwho not\b", _DENIAL),
+    (r"(?i)\bwho(?: is| are)?[,.;?!]", "says '{0}': a clause is unfinished"),
+    (r"(?i)\b(?:who|being|not) (?:and|or)\b|\band[,.;?!]", _LEFT_OVER),
+    (r"(?i)\b(?:has|have|how|what) and\b", _LEFT_OVER),
 )
+"""Faults as patterns, which are compiled where a relation edits texts, and what they say."""
 
 
 def articles_for(word: str) -> frozenset[str]:
@@ -164,9 +162,9 @@ def new_english_fault(before: str, after: str) -> str | None:
 def _faults(text: str) -> Iterator[tuple[int, str]]:
     """Yield the number of a rule and what it finds."""
     for rule, (pattern, sentence) in enumerate(_RULES):
-        match = pattern.search(text)
+        match = re.search(pattern, text)
         if match is not None:
-            word = match.group(1) if pattern.groups else match.group()
+            word = match.group(1) if match.re.groups else match.group()
             yield rule, sentence.format(word.strip())
     if article := article_fault(text.replace("\u2019", "'")):
         yield -1, article

@@ -19,7 +19,6 @@ from fairgate.domain.parity import NamedNode
 from fairgate.domain.units import Assessed
 from fairgate.gate.gate import GateRun
 from fairgate.relations.oracles.text import spoken
-from fairgate.relations.sentences.splitting import sentences
 from fairgate.reports.escaping import Redaction, redacted
 from fairgate.suites.metamorphic.assess import document_key
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, SOURCE
@@ -231,6 +230,8 @@ def _answer(run: GateRun, item: Assessed) -> str | None:
 
 
 def _said(run: GateRun, item: Assessed) -> list[str]:
+    from fairgate.relations.sentences.splitting import sentences
+
     suite = run.gate_input.suites[item.unit.suite]
     return sentences(spoken(_answer(run, item) or "", tuple(suite.thinking)))
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
+from fairgate.relations.sentences.months import MONTH_OF, MONTHS
 from fairgate.relations.sentences.number_words import digits_of, words_pattern
 
 
@@ -22,25 +23,6 @@ class Fact(NamedTuple):
 
     kind: str
     value: str
-
-
-_MONTHS = (
-    "jan|january|januar|janvier|enero|gennaio|januari|janeiro",
-    "feb|february|februar|février|febrero|febbraio|februari|fevereiro",
-    "mar|march|märz|mars|marzo|maart|março",
-    "apr|april|avril|abril|aprile",
-    "may|mai|mayo|maggio|mei|maio",
-    "jun|june|juni|juin|junio|giugno|junho",
-    "jul|july|juli|juillet|julio|luglio|julho",
-    "aug|august|août|agosto|augustus",
-    "sep|sept|september|septembre|septiembre|settembre|setembro",
-    "oct|october|oktober|octobre|octubre|ottobre|outubro",
-    "nov|november|novembre|noviembre|novembro",
-    "dec|december|dezember|décembre|diciembre|dicembre|dezembro",
-)
-_MONTH_OF = {name: n for n, names in enumerate(_MONTHS, 1) for name in names.split("|")}
-MONTHS = "|".join(sorted(_MONTH_OF, key=len, reverse=True))
-"""Names of months, as a regular expression."""
 
 
 _CURRENCIES = {
@@ -145,8 +127,8 @@ def facts(answer: str) -> frozenset[Fact]:
         return frozenset(all_facts)
     take("date", _ISO, lambda m: _date(m[3], m[2], m[1]))
     take("date", _YEAR_FIRST, lambda m: _date(m[3] or m[6], m[2] or m[5], m[1] or m[4]))
-    take("date", _DAY_MONTH, lambda m: _date(m[1], str(_MONTH_OF[m[2].lower()]), m[3]))
-    take("date", _MONTH_DAY, lambda m: _date(m[2], str(_MONTH_OF[m[1].lower()]), m[3]))
+    take("date", _DAY_MONTH, lambda m: _date(m[1], str(MONTH_OF[m[2].lower()]), m[3]))
+    take("date", _MONTH_DAY, lambda m: _date(m[2], str(MONTH_OF[m[1].lower()]), m[3]))
     take("date", _NUMERIC_DATE, _numeric_date)
     take("time", _HOUR, lambda m: _hour(m[2], m[3], _HALVES.get(m[1] or "", "")))
     take("time", _TIME, lambda m: _hour(m[1] or m[4], m[2] or m[5], (m[3] or "").lower()))

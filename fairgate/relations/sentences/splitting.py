@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fairgate.relations.oracles.text import is_unspaced
-from fairgate.relations.sentences.facts import MONTHS
+from fairgate.relations.sentences.months import MONTHS
 
 MOST_CHARACTERS = 20_000
 """Of a text that are read: a system may write without end."""

@@ -10,6 +10,7 @@ from itertools import pairwise
 from fairgate.domain.cases import WRITTEN, Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import listed, quoted
+from fairgate.metrics.sentences import FEWEST_NEUTRAL
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
@@ -20,7 +21,6 @@ from fairgate.relations.relation import (
 )
 from fairgate.suites.metamorphic.definition import answer_forms, relations_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL, NO_TASK, SuitePolicy
-from fairgate.suites.metamorphic.sentences import FEWEST_NEUTRAL
 from fairgate.suites.metamorphic.suite import MetamorphicSuite
 from fairgate.suites.suite import JudgeSetup, Materials, Setup
 

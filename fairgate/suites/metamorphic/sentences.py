@@ -23,6 +23,7 @@ from fairgate.metrics.sentences import (
     ADDRESSES_IDENTITY,
     COLUMNS,
     CORE,
+    FEWEST_NEUTRAL,
     GROUNDED,
     HANDED_OFF,
     INSERTED,
@@ -56,10 +57,6 @@ from fairgate.relations.sentences.tokens import Codes, Tokens, tokens
 from fairgate.stats.recurrence import core
 from fairgate.suites.metamorphic.spans import Difference, differences, recurring
 
-SENTENCES_RULE = "sentences/6"
-"""Identifies how answers in sentences are read; `rescore` refuses another rule."""
-FEWEST_NEUTRAL = 12
-"""Neutral answers to a source below which nothing is said of its answers."""
 STRANGE_FROM = 0.5
 """Cosine distance from which a sentence is strange: no other answer has one nearer."""
 COVERED = 0.5

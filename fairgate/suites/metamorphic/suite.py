@@ -23,6 +23,7 @@ from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.exposure import NET
 from fairgate.metrics.parity import CONTROLLED, SCORES
 from fairgate.metrics.retriever_robustness import OVERLAP, PAPER_BANDS
+from fairgate.metrics.sentences import SENTENCES_RULE
 from fairgate.relations.catalogue import CODE_OF, RELATIONS
 from fairgate.relations.linter import Linter
 from fairgate.relations.oracles.text import spoken
@@ -39,12 +40,6 @@ from fairgate.suites.metamorphic.definition import SuiteDefinition
 from fairgate.suites.metamorphic.plan import FOLLOW_UP, build_plan, sources_of
 from fairgate.suites.metamorphic.policy import NO_CONTROL
 from fairgate.suites.metamorphic.pools import pool_columns_of
-from fairgate.suites.metamorphic.sentences import (
-    SENTENCES,
-    SENTENCES_RULE,
-    why_unread,
-)
-from fairgate.suites.metamorphic.shift import shift_columns
 from fairgate.suites.metamorphic.speakers import cautions
 from fairgate.suites.readings import Readings
 from fairgate.suites.suite import DEGREES_FIELD, LABEL_ORDER
@@ -95,7 +90,11 @@ class MetamorphicSuite(SuiteDefinition):
     @cached_property
     def pool_columns(self) -> Mapping[str, Sequence[PoolColumns]]:
         """What is computed from all answers to a source, by the id of the relation."""
-        of_sentences = [SENTENCES] if self.policy.reads_sentences else []
+        of_sentences: list[PoolColumns] = []
+        if self.policy.reads_sentences:
+            from fairgate.suites.metamorphic.sentences import SENTENCES
+
+            of_sentences = [SENTENCES]
         own = {
             name: (*relation.pool_columns, *of_sentences, *_of_metrics(name))
             for name, relation in self.relations.items()
@@ -139,8 +138,11 @@ class MetamorphicSuite(SuiteDefinition):
 
     def why_unread(self, response: str) -> str:
         """Say that an answer in sentences has more of them than are read."""
-        is_read = self.policy.reads_sentences
-        return why_unread(spoken(response, self.thinking)) if is_read else ""
+        if not self.policy.reads_sentences:
+            return ""
+        from fairgate.suites.metamorphic.sentences import why_unread
+
+        return why_unread(spoken(response, self.thinking))
 
     @property
     def own_control_phrases(self) -> Sequence[str]:
@@ -195,6 +197,8 @@ class MetamorphicSuite(SuiteDefinition):
             pooled = pool_columns_of(self.pool_columns, assessed, readings, executions, vectors)
             assessed = replace(assessed, columns={**assessed.columns, **pooled}, alike=None)
         if self.setup.has_reference:
+            from fairgate.suites.metamorphic.shift import shift_columns
+
             shifts = shift_columns(self, assessed, readings, executions, vectors)
             assessed = replace(assessed, columns={**assessed.columns, **shifts}, alike=None)
         elif self.setup.lacks_base:
