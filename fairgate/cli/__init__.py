@@ -66,7 +66,7 @@ _OF_THE_CORE = {
 }
 for _feature in SHIPPED:
     FEATURES.add(_feature)
-_OBJECTS_BETWEEN_COLLECTIONS = 500_000
+_OBJECTS_BETWEEN_COLLECTIONS = 1_000_000
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "1")
 """numpy multiplies matrices in one thread. Ours are small: the threads would mostly wait for each
 other, at full processor time; what they compute is the same."""

@@ -7,7 +7,7 @@ baselines know claims and dimensions, never the kind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -170,6 +170,10 @@ class CaseKeys(Mapping[str, str]):
     def __iter__(self) -> Iterator[str]:
         """Yield the roles."""
         return iter(self._positions)
+
+    def items(self) -> ItemsView[str, str]:
+        """Return the roles with their keys, several times as fast as a look-up for each role."""
+        return {role: self._keys[place] for role, place in self._positions.items()}.items()
 
     def __len__(self) -> int:
         """Return how many cases are asked."""

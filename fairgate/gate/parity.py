@@ -251,12 +251,8 @@ def _merged(
         return ("" if is_whole else person[0], "")
 
     # Of the sources that are left: a table of some rows keeps the names of all.
-    least = HALF * len(np.unique(table.clusters[np.concatenate([*people.values(), _NO_ROWS])]))
-    sparse = {
-        coarser(person)
-        for person, rows in people.items()
-        if len(np.unique(table.clusters[rows])) < least
-    }
+    least = HALF * _sources(table, np.concatenate([*people.values(), _NO_ROWS]))
+    sparse = {coarser(person) for person, rows in people.items() if _sources(table, rows) < least}
     parts: dict[Person, list[_Rows]] = {}
     members: dict[Person, list[Person]] = {}
     for person, rows in people.items():
@@ -265,6 +261,11 @@ def _merged(
         members.setdefault(group, []).extend(holds[person])
     rows_of = {group: np.concatenate(several) for group, several in parts.items()}
     return rows_of, members
+
+
+def _sources(table: Table, rows: _Rows) -> int:
+    """Return how many sources some rows are about."""
+    return int(np.count_nonzero(np.bincount(table.clusters[rows])))
 
 
 def label_of(person: Person) -> str:
@@ -405,7 +406,7 @@ def question(
         runs = "this run" if before is None else f"this run and the {against}"
         why = f"there is nobody in this slice about whom {runs} asked alike"
         return _nothing(outcome, against, table, where, why)
-    sources = len(np.unique(table.clusters[prompts.rows]))
+    sources = _sources(table, prompts.rows)
     if before is None and sources < outcome.least_sources:
         why = f"{sources:,} sources are too few for `{outcome.id}`: it takes "
         why += f"{outcome.least_sources:,}"
@@ -506,34 +507,55 @@ def judge_parity(
     comparison: Comparison,
 ) -> list[RuleResult]:
     """Return the result of every question about an outcome, suite by suite."""
-    results: list[RuleResult] = []
     by_level = (
         ((Against.CONTROL,), policy.level),
         ((Against.BASELINE, Against.ANCHOR), policy.regression_level),
         ((Against.REFERENCE,), policy.level),
     )
-    for asked, alpha in by_level:
-        questions: dict[object, ParityQuestion] = {}
-        asking: list[tuple[ParityRule, ParityQuestion]] = []
-        for rule in rules:
-            table = tables[rule.suite]
-            if rule.against not in asked or _is_unreported(rule, table, comparison):
-                continue
-            key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
-            if key not in questions:
-                where = rule.gate.where
-                questions[key] = question(rule.outcome, rule.against, table, comparison, where)
-            asking.append((rule, questions[key]))
-        if not asking:
+    # What one level scanned is gone before the next one is: it takes as much memory as a table.
+    return [
+        result
+        for asked, alpha in by_level
+        for result in _judge_level(asked, alpha, suites, rules, tables, comparison)
+    ]
+
+
+def _judge_level(
+    asked: Sequence[Against],
+    alpha: float,
+    suites: Mapping[str, Suite],
+    rules: Sequence[ParityRule],
+    tables: Mapping[str, Table],
+    comparison: Comparison,
+) -> list[RuleResult]:
+    """Return the results of the questions that share a level."""
+    questions: dict[object, ParityQuestion] = {}
+    asking: list[tuple[ParityRule, ParityQuestion]] = []
+    for rule in rules:
+        table = tables[rule.suite]
+        if rule.against not in asked or _is_unreported(rule, table, comparison):
             continue
-        # What the suites have is looked at, whatever the policy names.
-        family = [*questions.values(), *_others(asked, questions, suites, tables, comparison)]
-        scans = scans_of(family, alpha)
-        varied = sum(q.varies for q in scans)
-        for rule, q in asking:
-            result = _result(rule, q, scans.get(q), alpha, varied)
-            results.append(_undiluted(rule, result, tables[rule.suite], comparison, alpha))
-    return results
+        key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
+        if key not in questions:
+            where = rule.gate.where
+            questions[key] = question(rule.outcome, rule.against, table, comparison, where)
+        asking.append((rule, questions[key]))
+    if not asking:
+        return []
+    # What the suites have is looked at, whatever the policy names.
+    family = [*questions.values(), *_others(asked, questions, suites, tables, comparison)]
+    scans = scans_of(family, alpha)
+    varied = sum(q.varies for q in scans)
+    return [
+        _undiluted(
+            rule,
+            _result(rule, q, scans.get(q), alpha, varied),
+            tables[rule.suite],
+            comparison,
+            alpha,
+        )
+        for rule, q in asking
+    ]
 
 
 def _is_unreported(rule: ParityRule, table: Table, comparison: Comparison) -> bool:

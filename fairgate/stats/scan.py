@@ -723,13 +723,18 @@ def _phrases_drawn(weights: _Weights, phrases: tuple[float, ...]) -> Floats:
 
 
 @lru_cache(maxsize=1)
+def _sampling_of_prompts(prompts: int) -> Floats:
+    """Return [draws, prompts] what sampling does where it is not skewed."""
+    return np.random.default_rng([0, 22]).standard_normal((_DRAWS, prompts))
+
+
 def _sampling_drawn(weights: _Weights, skew: float) -> Floats:
     """Return [draws, nodes] means of what sampling does, with variance 1 for each prompt.
 
     Skewed by E. B. Wilson and M. M. Hilferty's cube (PNAS 17 (1931) 684-88).
     """
     matrix = np.array(weights)
-    drawn = np.random.default_rng([0, 22]).standard_normal((_DRAWS, matrix.shape[1]))
+    drawn = _sampling_of_prompts(matrix.shape[1])
     if skew:
         drawn = (np.maximum(1 - skew**2 / 36 + skew / 6 * drawn, 0) ** 3 - 1) * (2 / skew)
     return np.asarray(drawn @ matrix.T)

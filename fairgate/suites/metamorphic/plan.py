@@ -294,8 +294,8 @@ def _units(
         if suite.first_phrases:
             person = suite.first_phrases.get((follow_up.category, follow_up.term), "")
             phrase = follow_up.noun_phrase if person else ""
-        parts = follow_up.parts[: len(PARTS)]
-        keys += tuple(follow_up_key(source.id, relation.id, part) for part in parts)
+        for part in follow_up.parts[: len(PARTS)]:
+            keys += (follow_up_key(source.id, relation.id, part),)
         places = _PLACES[len(keys)]
         if alone:
             keys, places = (own, key, alone), _OF_CONVERSATION
