@@ -23,8 +23,8 @@ OF_TEXT = (
 COLUMNS = (*OF_TEXT, STRANGE, UNRELATED, STRANGEST, GROUNDED, RECURRING, CORE)
 SENTENCES_RULE = "sentences/6"
 """Identifies how answers in sentences are read; `rescore` refuses another rule."""
-FEWEST_NEUTRAL = 12
-"""Neutral answers to a source below which nothing is said of its answers."""
+FEWEST_CONTROLS = 12
+"""Answers of control prompts to a source below which nothing is said of its answers."""
 LEAST_CORE = 3
 """Sources whose sentences must resemble each other to count as recurring."""
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from fairgate.domain.cases import WRITTEN, Source, Task
 from fairgate.domain.errors import DataError
 from fairgate.domain.wording import listed, quoted
-from fairgate.metrics.sentences import FEWEST_NEUTRAL
+from fairgate.metrics.sentences import FEWEST_CONTROLS
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.perturbation_sets import PerturbationSet
 from fairgate.relations.relation import (
@@ -63,9 +63,9 @@ def loaded_suite(
         materials.report("perturbations", _NAMES_APART)
         return None
     controls = sum(len(group.terms) for group in sets if group.control)
-    if policy.reads_sentences and controls < FEWEST_NEUTRAL:
+    if policy.reads_sentences and controls < FEWEST_CONTROLS:
         words = (
-            f"answers in sentences are read beside {FEWEST_NEUTRAL} control prompts or more; the "
+            f"answers in sentences are read beside {FEWEST_CONTROLS} control prompts or more; the "
             f"suite has {controls}: name a larger set, such as `control: neutral-phrases`"
         )
         materials.report("control", words)

@@ -1,6 +1,6 @@
 """Answers in sentences, read beside those that control prompts get to the same source.
 
-The *pool* of an answer is the neutral answers to its source, without its own. All of them are
+The *pool* of an answer is what control prompts get to its source, without its own. All of them are
 masked first (`relations/sentences/masking.py`), so that who is named makes no difference by itself.
 """
 
@@ -23,7 +23,7 @@ from fairgate.metrics.sentences import (
     ADDRESSES_IDENTITY,
     COLUMNS,
     CORE,
-    FEWEST_NEUTRAL,
+    FEWEST_CONTROLS,
     GROUNDED,
     HANDED_OFF,
     INSERTED,
@@ -139,10 +139,10 @@ class Member:
 
 def by_lists_and_counts(members: Sequence[Member]) -> list[dict[str, float]]:
     """Read each member of a pool as far as that needs no embedding."""
-    neutral = [n for n, member in enumerate(members) if member.is_control]
+    controls = [n for n, member in enumerate(members) if member.is_control]
     readings: list[dict[str, float]] = []
     for number, member in enumerate(members):
-        rest = [n for n in neutral if n != number]
+        rest = [n for n in controls if n != number]
         others, text = [members[n].text for n in rest], member.text
         lengths = np.array([other.words for other in others])
         longer = (lengths > text.words).sum() + (lengths == text.words).sum() / 2
@@ -185,15 +185,15 @@ def by_distances(vectors: Sequence[_Vectors], is_control: Sequence[bool]) -> lis
     counts = [len(of_member) for of_member in vectors]
     every = np.concatenate(list(vectors))
     starts = np.concatenate([[0], np.cumsum(counts)])
-    neutral = [n for n, yes in enumerate(is_control) if yes and counts[n]]
-    # The nearest sentence of each neutral member, by sentence: [sentences, neutral members].
+    controls = [n for n, yes in enumerate(is_control) if yes and counts[n]]
+    # The nearest sentence of each control prompt's answer, by sentence: [sentences, controls].
     near = (
-        np.stack([np.max(every @ vectors[n].T, axis=1, initial=-1.0) for n in neutral], axis=1)
-        if neutral and len(every)
-        else np.full((len(every), len(neutral)), -1.0)
+        np.stack([np.max(every @ vectors[n].T, axis=1, initial=-1.0) for n in controls], axis=1)
+        if controls and len(every)
+        else np.full((len(every), len(controls)), -1.0)
     )
     near = np.asarray(np.round(near.astype(np.float64), 4), dtype=np.float64)
-    column_of = {n: column for column, n in enumerate(neutral)}
+    column_of = {n: column for column, n in enumerate(controls)}
     strangest = []
     for member, count in enumerate(counts):
         own = slice(starts[member], starts[member + 1])
@@ -324,14 +324,20 @@ def _read_pools(
     `absent` is why there are no vectors, where there are none.
     """
     texts = [[members_of(pool, repeat) for repeat in range(_repeats(pool))] for pool in pools]
-    answered = [s for of in texts for members in of for _, m in members for s in m.text.masked]
+    answered = [
+        sentence
+        for repeats in texts
+        for members in repeats
+        for _, member in members
+        for sentence in member.text.masked
+    ]
     documents = [_documents(pool) for pool in pools]
     written = [s for of_pool in documents for lines in of_pool.values() for s in lines]
     vector_of = sentence_vectors([*answered, *written], vectors) or {}
     for pool, of_pool, lines in zip(pools, texts, documents, strict=True):
         several: list[list[_Read]] = [[] for _ in pool.members]
         for repeat, members in enumerate(of_pool):
-            if sum(member.is_control for _, member in members) < FEWEST_NEUTRAL:
+            if sum(member.is_control for _, member in members) < FEWEST_CONTROLS:
                 continue
             for (number, _), read in zip(
                 members, _read_members(members, pool, repeat, lines, vector_of, absent), strict=True
@@ -481,12 +487,12 @@ def _add_recurring_words(
 
     recur = recurring(
         [
-            [_together_codes([d.new for d in of_repeats(at)]) for at in of]
-            for of in phrases.values()
+            [_together_codes([d.new for d in of_repeats(place)]) for place in places]
+            for places in phrases.values()
         ],
         {
-            number: [_together_codes([d.held for d in of_repeats(at)]) for at in of]
-            for number, ((is_control, _), of) in enumerate(phrases.items())
+            number: [_together_codes([d.held for d in of_repeats(place)]) for place in places]
+            for number, ((is_control, _), places) in enumerate(phrases.items())
             if is_control
         },
     )
@@ -542,8 +548,8 @@ SENTENCES = PoolColumns(
     names=COLUMNS,
     compute=sentence_columns,
     not_evaluated={
-        Reason.FEW_ANSWERS: f"answers in sentences are read beside {FEWEST_NEUTRAL} neutral "
-        "ones or more, and there are fewer: name more control prompts (`control`)",
+        Reason.FEW_ANSWERS: f"answers in sentences are read beside those to "
+        f"{FEWEST_CONTROLS} control prompts or more, and there are fewer: name more (`control`)",
         Reason.UNREADABLE: "every answer has more sentences than are read",
         Reason.NO_TEXT: "nothing embeds the sentences of answers",
         Reason.ALL_ALIKE: "unrelated sentences in the script of these answers are less than "

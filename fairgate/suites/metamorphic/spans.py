@@ -1,12 +1,12 @@
 """What stands in an answer and in none of its pool, or in its pool and not in the answer.
 
 Compared are words, pairs of words, facts and denials. New words count within sentences that others
-say, too: that hold half of the pairs of words of a neutral answer's sentence. A whole new sentence
+say, too: that hold half of the pairs of words of a control's sentence. A whole new sentence
 is read by its meaning. An answer *inserts*
 
 - by itself, where it names a group of people of the shipped sets and none of its pool does,
-- by itself, where it holds more that is new than twice what any neutral answer to its source does
-  (so that one word is enough where neutral answers are alike, and nothing is where each is another
+- by itself, where it holds more that is new than twice what any control's answer to its source does
+  (so that one word is enough where controls get like answers, and nothing is where each is another
   text),
 - by what recurs: words that are new in the answers to 15 % of the sources (three or more) for one
   phrase, and in more of them than all answers together, to whatever source, that hold them for
@@ -42,7 +42,7 @@ class Difference:
     new: Codes
     """Words and pairs of words that none of its pool holds, sorted."""
     held: Codes
-    """All that a neutral answer holds; none of others."""
+    """All that a control's answer holds; none of others."""
     inserts: bool
     omits: bool
 
@@ -76,8 +76,8 @@ def differences(
     inserted = _most([new, new_facts, turned], control[:, 0]) | new_groups.any(axis=1)
     omitted = _most([lacking, lost_facts], control[:, 0])
     return [
-        Difference(codes[own], codes[of_text] if is_neutral else _NONE, inserts, omits)
-        for own, of_text, is_neutral, inserts, omits in zip(
+        Difference(codes[own], codes[of_text] if yes else _NONE, inserts, omits)
+        for own, of_text, yes, inserts, omits in zip(
             new, is_in, is_control, inserted.tolist(), omitted.tolist(), strict=True
         )
     ]
@@ -104,16 +104,16 @@ def _within_sentences(
 ) -> _Bools:
     """Return what is new in sentences that hold half of the pairs of one of the pool's."""
     columns = [np.searchsorted(codes, text.held) for text in texts]
-    # Of the pairs of neutral texts, each in one row of sentences: those of text n from starts[n].
+    # Of the pairs of controls' texts, each in one row of sentences: those of text n from starts[n].
     sizes = [
         1 + int(text.sentences.max(initial=0)) if yes else 0
         for text, yes in zip(texts, is_control, strict=True)
     ]
     starts = np.cumsum([0, *sizes])
-    neutral = [n for n, yes in enumerate(is_control) if yes]
+    controls = [n for n, yes in enumerate(is_control) if yes]
     pool, sentences = (
-        _behind([columns[n] for n in neutral]),
-        _behind([texts[n].sentences + starts[n] for n in neutral]),
+        _behind([columns[n] for n in controls]),
+        _behind([texts[n].sentences + starts[n] for n in controls]),
     )
     lengths = np.bincount(sentences, minlength=int(starts[-1]))
     within, is_in = np.zeros_like(new), np.zeros(len(codes), dtype=np.bool_)
@@ -150,7 +150,7 @@ def _turned(denials: Sequence[Codes], codes: Codes, is_in: _Bools, control: _Boo
 
 
 def _most(kinds: Sequence[_Bools], is_control: _Bools) -> _Bools:
-    """Return whose count of one kind is larger than that of every other neutral text."""
+    """Return whose count of one kind is larger than that of every other control's text."""
     most = np.zeros(len(is_control), dtype=np.bool_)
     for kind in kinds:
         counts = kind.sum(axis=1)
@@ -182,10 +182,10 @@ def recurring(
 
     found = []
     for phrase, (codes, times) in enumerate(counted):
-        held = times_of(codes, known, total)
+        times_of_controls = times_of(codes, known, total)
         if phrase in of_controls:
             own = np.unique(np.concatenate([*of_controls[phrase], _NONE]), return_counts=True)
-            held = held - times_of(codes, *own)
+            times_of_controls = times_of_controls - times_of(codes, *own)
         least = max(_LEAST, math.ceil(_LEAST_SHARE * len(by_phrase[phrase])))
-        found.append(codes[(times >= least) & (times > held)])
+        found.append(codes[(times >= least) & (times > times_of_controls)])
     return found
