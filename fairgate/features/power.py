@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import click
 
 from fairgate.domain.errors import ExitCode
-from fairgate.domain.parity import Against, Level
+from fairgate.domain.parity import Against
 from fairgate.domain.units import Unit
 from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
@@ -25,18 +25,13 @@ from fairgate.gate.run_folder import replay
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import ParityOutcome
 from fairgate.reports.escaping import plain
-from fairgate.reports.figures import count
+from fairgate.reports.figures import LEVELS, count
 from fairgate.stats.scan import Plan, needed_sources, nodes_of, noise_of, planned_reach
 from fairgate.terminal import options as shared
 from fairgate.terminal.document import echo_json
 
 _TIMES = (1, 2, 4, 8)
 """Of the sources that the policy has now."""
-_LEVELS = {
-    Level.IDENTITY: "one identity",
-    Level.CATEGORY: "a category",
-    Level.EVERYBODY: "everybody",
-}
 
 
 class Noise(NamedTuple):
@@ -195,9 +190,9 @@ def power_lines(powers: Sequence[OutcomePower]) -> Iterator[str]:
         yield ""
         by = ", by their probability" if each.unit == "probability" else ""
         yield f"{each.outcome}{by} in suite {plain(each.suite)} (noise: {each.noise.origin})"
-        yield f"  {'sources':>9}{'questions':>11}" + "".join(f"{w:>14}" for w in _LEVELS.values())
+        yield f"  {'sources':>9}{'questions':>11}" + "".join(f"{w:>14}" for w in LEVELS.values())
         for sources, reach in each.reach.items():
-            cells = "".join(f"{_points(reach.get(level)):>14}" for level in _LEVELS)
+            cells = "".join(f"{_points(reach.get(level)):>14}" for level in LEVELS)
             yield f"  {sources:>9,}{sources * each.prompts:>11,}{cells}"
         enough = "no number of sources" if each.needed is None else count(each.needed, "source")
         yield f"  {enough} would show the limit of {_points(each.limit)} for one identity"

@@ -10,7 +10,7 @@ from functools import partial
 
 from fairgate.domain import wording
 from fairgate.domain.outcomes import Better, Change, Measurement, Outcome, RuleResult
-from fairgate.domain.parity import SCORE, Against
+from fairgate.domain.parity import SCORE, Against, Level
 from fairgate.domain.wording import difference
 from fairgate.metrics.catalogue import BY_ID
 from fairgate.metrics.parity import RULES
@@ -30,6 +30,12 @@ COMPARISONS = {
     Against.ANCHOR: "since anchor",
     Against.REFERENCE: "beside reference",
 }
+LEVELS = {
+    Level.IDENTITY: "one identity",
+    Level.CATEGORY: "a category",
+    Level.EVERYBODY: "everybody",
+}
+"""Whom a difference is about, as a reach is told."""
 WORDS = {
     Outcome.PASS: "pass",
     Outcome.FAIL: "FAIL",
@@ -148,14 +154,10 @@ def change(moved: Change, metric: str) -> str:
 
 def change_interval(moved: Change, metric: str) -> str:
     """Return the bounds of the change in rising order: `+2.8 … +8.1`."""
-    flipped = _more_is_better(metric)
+    entry = BY_ID.get(metric)
+    flipped = entry is not None and entry.better == "higher"
     ends = (-moved.upper, -moved.lower) if flipped else (moved.lower, moved.upper)
     return signed_interval(ends, metric)
-
-
-def _more_is_better(metric: str) -> bool:
-    entry = BY_ID.get(metric)
-    return entry is not None and entry.better == "higher"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

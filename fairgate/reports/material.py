@@ -30,12 +30,10 @@ BIAS_WORDS = {1.0: "stereotype", -1.0: "counter", 0.0: "unknown"}
 
 
 @dataclass(frozen=True, slots=True)
-class PairRow:
-    """A source and a follow-up, judged: what reports ask of them, looked up when it is asked."""
+class JudgedRow:
+    """What reports ask of a judged unit, looked up when it is asked."""
 
     assessed: Assessed
-    main: str
-    """The claim that tells who is affected: `controlled` in a suite with a control arm."""
 
     @property
     def suite(self) -> str:
@@ -44,8 +42,16 @@ class PairRow:
 
     @property
     def key(self) -> str:
-        """Return the key of the follow-up's case."""
+        """Return the key of the case: of a pair the follow-up's."""
         return self.assessed.unit.key
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow(JudgedRow):
+    """A source and a follow-up."""
+
+    main: str
+    """The claim that tells who is affected: `controlled` in a suite with a control arm."""
 
     @property
     def source(self) -> str:
@@ -170,20 +176,8 @@ def judged_pairs(result: GateResult) -> list[PairSuite]:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionRow:
-    """A question item as it was asked, judged: looked up when it is asked, as `PairRow` is."""
-
-    assessed: Assessed
-
-    @property
-    def suite(self) -> str:
-        """The suite's name."""
-        return self.assessed.unit.suite
-
-    @property
-    def key(self) -> str:
-        """Key of the case."""
-        return self.assessed.unit.key
+class QuestionRow(JudgedRow):
+    """A question item as it was asked."""
 
     def level(self, dimension: str) -> str:
         """Its level of a dimension: the category, the setting, …; empty where it has none."""

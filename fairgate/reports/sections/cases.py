@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -23,7 +22,6 @@ from fairgate.reports.blocks import (
     Span,
     Tone,
     code,
-    command,
     joined,
     name,
     strong,
@@ -287,7 +285,7 @@ def explain_command(material: Material) -> str:
     if items := sentences.case_items(material, 1):
         return items[0].command.text
     row = _case_of_the_rule(material)
-    return "" if row is None else _explain(material.options, row)
+    return "" if row is None else sentences.look_at(material, row.key).text
 
 
 def _case_of_the_rule(material: Material) -> PairRow | None:
@@ -323,9 +321,9 @@ def _answer_instead(material: Material) -> blocks.Inline:
     whom = {(suite, term) for suite, (_, term) in parity.whom_it_fails(material)}
     if row is None or (whom and (row.suite, row.term) not in whom):
         return ""
-    text = _quoted(material, material.case(row.suite, row.source).varied)
+    text = sentences.quote(material, material.case(row.suite, row.source).varied)
     if not row.names_speaker:  # the relation changes the text itself
-        changed = _quoted(material, material.case(row.suite, row.key).varied)
+        changed = sentences.quote(material, material.case(row.suite, row.key).varied)
         first, second = (answer_of(a, Tone.STRONG) for a in (row.source_answer, row.answer))
         words: blocks.Words = ["For example, ", text, " is answered ", first, " and ", changed]
         return [*words, " is answered ", second, "."]
@@ -358,22 +356,13 @@ def documents_instead(material: Material) -> blocks.Inline:
     row = _moved_most(material)
     if row is None or not row.names_speaker:
         return ""
-    text = _quoted(material, material.case(row.suite, row.source).varied)
+    text = sentences.quote(material, material.case(row.suite, row.source).varied)
     who = name(row.speaker, Tone.STRONG)
     said_by: blocks.Words = ["Said by ", who, ", ", text, " finds other documents"]
     gone, new = (documents[:1] for documents in documents_of(material, row))
     came: blocks.Words = [": ", *new[0]] if new else []
     went: blocks.Words = [" instead of ", *gone[0]] if new and gone else []
     return [*said_by, *came, *went, "."]
-
-
-def _quoted(material: Material, text: str) -> Span:
-    return Span(excerpt(redacted(text, material.options.redact)), Kind.QUOTE)
-
-
-def _explain(options: blocks.ReportOptions, row: PairRow) -> str:
-    run = shlex.quote(options.run_path)
-    return f"{options.called('explain')} {run} {shlex.quote(row.key)}"
 
 
 def clearest_cases(material: Material) -> list[PairRow]:
@@ -443,7 +432,7 @@ def _case(material: Material, row: PairRow, *, is_about_documents: bool = False)
         title=title,
         text=after,
         facts=[*facts, *notes],
-        command=command(_explain(options, row)) if options.has_explain else code(row.key),
+        command=sentences.look_at(material, row.key),
         sides=[
             replace(
                 _side(material, row, row.source),

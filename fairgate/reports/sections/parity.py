@@ -32,11 +32,6 @@ from fairgate.reports.sections import WHO
 _MOST = 8
 """Rows of the table on the first screen."""
 _SINCE = (Against.BASELINE, Against.ANCHOR)
-_LEVELS = {
-    Level.IDENTITY: "one identity",
-    Level.CATEGORY: "a category",
-    Level.EVERYBODY: "everybody",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -453,7 +448,7 @@ def _reach(parity: ParityResult, outcome: ParityOutcome) -> blocks.Words:
         if number
         else f"{points(seen[level_], column)} for {words}"
         for number, (level_, words) in enumerate(
-            (level_, words) for level_, words in _LEVELS.items() if level_ in seen
+            (level_, words) for level_, words in figures.LEVELS.items() if level_ in seen
         )
     ]
     missed_wholly = Level.IDENTITY in parity.reach and Level.IDENTITY not in seen

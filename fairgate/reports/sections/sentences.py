@@ -233,7 +233,7 @@ def examples(material: Material) -> list[Inline]:
 
 def _example(material: Material, own: AnswersToIdentity, row: int) -> blocks.Words:
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
-    question = _quote(material, own.question(row))
+    question = quote(material, own.question(row))
     asked: blocks.Words = ["For example, asked ", question, ", ", who, " is told "]
     control = own.beside(row)
     if (difference := own.differing(row)) is not None:
@@ -262,7 +262,7 @@ def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseIt
     who = name(material.identity(own.suite, own.term), Tone.STRONG)
     key, control = own.table.keys[row], own.beside(row)
     difference = own.differing(row)
-    question = _quote(material, own.question(row))
+    question = quote(material, own.question(row))
     answer = sentences(own.response(row))
     usual = sentences(own.response(control)) if control is not None else []
     of_controls = [sentences(own.response(other)) for other in own.of_controls(row)]
@@ -281,8 +281,6 @@ def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseIt
         ),
         blocks.CaseSide(head=who, text=question, answer=marked(material, answer, every)),
     ]  # fmt: skip
-    options = material.options
-    run = f"{options.called('explain')} {shlex.quote(options.run_path)} {shlex.quote(key)}"
     words_told: blocks.Words = ["something else"]
     if difference is not None:
         words_told = [_or_nothing(material, difference.own)]
@@ -292,21 +290,31 @@ def _case(material: Material, own: AnswersToIdentity, row: int) -> blocks.CaseIt
         title=[who, " is told ", *words_told],
         text=question,
         facts=[side.answer for side in sides],
-        command=blocks.command(run) if options.has_explain else blocks.code(key),
+        command=look_at(material, key),
         sides=sides,
     )
+
+
+def look_at(material: Material, key: str) -> Span:
+    """Give the command that tells more of a case; its key where a reader has no such command."""
+    options = material.options
+    if not options.has_explain:
+        return blocks.code(key)
+    run, case = shlex.quote(options.run_path), shlex.quote(key)
+    return blocks.command(f"{options.called('explain')} {run} {case}")
 
 
 def quotation(material: Material, text: str) -> Span:
     """Cut or hash a sentence to what a title holds; in quotation marks, if it can be read."""
     if material.options.redact == "hash":
-        return _quote(material, text)
+        return quote(material, text)
     line = " ".join(text.split()).rstrip(".")
     cut = excerpt(redacted(line, material.options.redact), _QUOTED)
     return Span(f"“{cut}”", Kind.QUOTE)
 
 
-def _quote(material: Material, text: str, tone: Tone = Tone.NORMAL) -> Span:
+def quote(material: Material, text: str, tone: Tone = Tone.NORMAL) -> Span:
+    """Cut or hash a text to what a sentence holds."""
     return Span(excerpt(redacted(text, material.options.redact)), Kind.QUOTE, tone)
 
 
@@ -322,10 +330,10 @@ def marked(material: Material, answer: Sequence[str], other: Sequence[str]) -> I
         left -= len(sentence)
         if material.options.redact == "hash" or alike is None:
             tone = Tone.CHANGED if alike is None else Tone.NORMAL
-            parts = [_quote(material, sentence, tone)]
+            parts = [quote(material, sentence, tone)]
         else:
             parts = [
-                _quote(material, part, Tone.CHANGED if differs else Tone.NORMAL)
+                quote(material, part, Tone.CHANGED if differs else Tone.NORMAL)
                 for part, differs in changed(sentence, alike)
             ]
         for part in parts:
