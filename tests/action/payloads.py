@@ -54,10 +54,11 @@ def on_workflow_run(head, *, pulls=(), repo=REPOSITORY, branch="topic", run=3043
     }  # fmt: skip
 
 
-def on_issue_comment(number, *, on_pull=True):
-    issue = {"number": number, "title": "x", "user": {"login": "monalisa"}}
-    if on_pull:
-        issue["pull_request"] = {"url": "https://api.invalid/pulls/1"}
+def on_issue_comment(number):
+    issue = {
+        "number": number, "title": "x", "user": {"login": "monalisa"},
+        "pull_request": {"url": "https://api.invalid/pulls/1"},
+    }  # fmt: skip
     return {
         "action": "created", "issue": issue, "repository": repository(),
         "comment": {"id": 1, "body": "Thanks!", "user": {"login": "monalisa"}},

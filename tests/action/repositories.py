@@ -204,11 +204,11 @@ class History:
             self.write(name, text)
         return self.commit()
 
-    def merge(self, message="merge"):
+    def merge(self):
         """Check out what GitHub checks out for a pull request: the merge of both."""
         head = self.git("rev-parse", "HEAD")
         self.git("checkout", "--quiet", "--detach", "main")
-        self.git("merge", "--quiet", "--no-ff", "-m", message, head)
+        self.git("merge", "--quiet", "--no-ff", "-m", "merge", head)
         return head
 
     def land(self):

@@ -24,7 +24,7 @@ suites:
     top_k: 2
     instructions: [{{id: one, text: Answer.}}]
 gates:
-  - {{metric: {metric}, max: 0.99}}
+  - {{metric: accuracy/ambiguous, max: 0.99}}
 """
 
 
@@ -45,10 +45,8 @@ def endpoint():
         yield server
 
 
-def asking(endpoint, key="DEPLOY_KEY", metric="accuracy/ambiguous"):
-    return ASKING.format(
-        url=endpoint.url, key=f", api_key_env: {key}" if key else "", metric=metric
-    )
+def asking(endpoint, key="DEPLOY_KEY"):
+    return ASKING.format(url=endpoint.url, key=f", api_key_env: {key}" if key else "")
 
 
 @pytest.mark.walk(2)

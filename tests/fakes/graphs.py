@@ -3,12 +3,12 @@
 from onnx import TensorProto, helper
 
 
-def graph_of(node=(), initializer=(), name="g"):
+def graph_of(node=(), initializer=()):
     """Return a graph that hands its input on, with these nodes and weights beside."""
     value = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])
     result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4])
     nodes = [helper.make_node("Identity", ["x"], ["y"]), *node]
-    return helper.make_graph(nodes, name, [value], [result], list(initializer))
+    return helper.make_graph(nodes, "g", [value], [result], list(initializer))
 
 
 def model_of(graph):

@@ -4,9 +4,9 @@ from fairgate.domain.errors import DataError, PolicyError
 from fairgate.policy.definition_files import collect_perturbation_sets
 
 
-def load_perturbation_sets(names, control, *, phrases=1, folder=None, confined=False):
+def load_perturbation_sets(names, control, *, phrases=1, folder=None):
     sets, misfits, problems = collect_perturbation_sets(
-        names, control, phrases=phrases, folder=folder, confined=confined
+        names, control, phrases=phrases, folder=folder
     )
     if problems:
         raise PolicyError(problems)

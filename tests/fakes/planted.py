@@ -203,7 +203,7 @@ def input_of(policy, suite, plan, references=None) -> GateInput:
     )
 
 
-def system_of(generator, retrievers, store=None, *, temperature=0.0, embedder=None) -> LocalSystem:
+def system_of(generator, retrievers, store=None, *, temperature=0.0) -> LocalSystem:
     """A system of planted parts, asked anew unless a store has the answers."""
     parts = LocalParts(
         retrievers=retrievers,
@@ -211,7 +211,7 @@ def system_of(generator, retrievers, store=None, *, temperature=0.0, embedder=No
         template=TEMPLATE,
         document_characters=400,
         decoding=Decoding(temperature=temperature),
-        embedder=embedder,
+        embedder=None,
     )
     return LocalSystem(parts, store or NoStore())
 

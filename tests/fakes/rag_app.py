@@ -106,12 +106,6 @@ def ask(query):
     return {"answer": found["answer"], "documents": found["contexts"]}
 
 
-async def ask_async(query, documents=None):
-    """The same, as frameworks have it today, with documents of another's choice."""
-    found = reply(query, documents)
-    return {"answer": found["answer"], "documents": found["contexts"]}
-
-
 def main():
     """The application as a program: a JSON line in, a JSON line out."""
     for line in sys.stdin:

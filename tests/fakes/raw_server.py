@@ -17,10 +17,6 @@ class _Request(socketserver.StreamRequestHandler):
             head += line
         self.server.seen.append(head.decode())
         self.wfile.write(self.server.answer)
-        for _ in range(self.server.drops):
-            if self.server.closing.wait(self.server.keep_open):
-                return
-            self.wfile.write(b"x")
         self.server.closing.wait(self.server.keep_open)
 
     def finish(self):
@@ -29,16 +25,15 @@ class _Request(socketserver.StreamRequestHandler):
 
 
 @contextlib.contextmanager
-def raw_server(answer, keep_open=0.0, drops=0):
+def raw_server(answer, keep_open=0.0):
     """Serve `answer` on this machine; `url` says where, `seen` holds the heads of the requests.
 
-    Connections stay open for `keep_open` seconds after the answer, and after each of the bytes,
-    `drops` in number, that follow it.
+    Connections stay open for `keep_open` seconds after the answer.
     """
     with served(socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Request)) as server:
         server.answer, server.seen = answer, []
         server.keep_open, server.closing = keep_open, threading.Event()
-        server.drops, server.handle_error = drops, lambda *_: None
+        server.handle_error = lambda *_: None
         try:
             yield server
         finally:

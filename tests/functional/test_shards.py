@@ -134,8 +134,8 @@ def test_a_source_is_in_one_part_whatever_the_order_and_parts_are_of_like_size(s
     assert assigned(plan.cases[::-1], 4) == assigned(plan.cases, 4)
 
 
-def refused(workspace, code, *says, arguments=(str(PARTS),), policy="policy.yaml"):
-    assert workspace.run("merge", policy, *arguments, "--out", "out", "--quiet") == code
+def refused(workspace, code, *says, arguments=(str(PARTS),)):
+    assert workspace.run("merge", "policy.yaml", *arguments, "--out", "out", "--quiet") == code
     for part in says:
         assert part in workspace.said
     assert not (workspace.root / "out" / "run.json").exists()

@@ -191,15 +191,6 @@ def having(run: GateRun, **changes: object) -> GateRun:
     return replace(run, result=replace(run.result, **changes))
 
 
-def baseline_of(
-    policy: str, measurements: Sequence[Measurement], provenance: Provenance = PROVENANCE, **suites
-) -> Baseline:
-    return Baseline(
-        policy=policy, reason="first reviewed run", date="2026-11-02", suites=suites,
-        measurements=measurements, metric_versions={}, provenance=provenance,
-    )  # fmt: skip
-
-
 def said(inline: Inline) -> str:
     """Return words of a report without their kinds."""
     return "".join(span.text for span in spans(inline))

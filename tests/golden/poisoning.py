@@ -31,7 +31,7 @@ OURS = {*BY_ID.ids, *BANDS, *PARITIES, "category", "term", "band", "setting"} | 
 }  # fmt: skip
 
 
-def poisoned(value, payload, *, keys=()):
+def poisoned(value, payload):
     """Return a copy of `value` whose texts all begin and end with `payload`."""
     if isinstance(value, Enum) or value is None or isinstance(value, bool | int | float):
         return value

@@ -43,10 +43,6 @@ TASKS = (*map(load_task, ("sentiment", "toxicity", "question-answering")), ADVIC
 SETS = load_perturbation_sets(["gender"], "neutral")
 JUDGES = JudgeSetup(count=1, definition="judge", proven=frozenset({"general", "names", "inverted"}))
 FIRST, OTHER = 0, 1
-MADE_ALIKE = [
-    "genfair/mr1-removal-one", "genfair/mr5-substitution-all", "genfair/mr6-substitution-one",
-    "genfair/mr8-order-permutation",
-]  # fmt: skip
 
 
 def sources():
