@@ -10,7 +10,6 @@ Every number that a rule can name is a contrast of arm means, `sum_a weights[a] 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
@@ -18,7 +17,7 @@ from typing import overload
 import numpy as np
 import numpy.typing as npt
 
-from fairgate.domain.errors import BaselineError, DataError
+from fairgate.domain.errors import BaselineError
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -29,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 class Observations:
     """Values of n cases; NaN marks an undecided one, which enters no mean.
 
-    `keys` are unique within a set of observations (checked where sets are paired), `clusters` [n]
+    `keys` are unique within a set of observations, `clusters` [n]
     in 0..n_clusters-1, `arms` [n] index into `weights`, `values` float64 [n]. A cluster (source,
     template) may have no case, or none in some arm.
     """
@@ -132,48 +131,17 @@ def select(obs: Observations, where: Mask) -> Observations:
     )
 
 
-def cluster_contributions(obs: Observations) -> Floats:
-    """Return [G] what each cluster adds to the estimate: `sum_a w_a * sum_{s,a} / N_a`.
-
-    The contributions add up to `estimate(obs)`. NaN if an arm has no decided case.
-    """
-    totals = cluster_totals(obs)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = totals.weights / totals.counts.sum(axis=0)
-    return np.asarray((totals.sums * scale).sum(axis=1), dtype=np.float64)
-
-
-def cluster_shares(obs: Observations) -> Floats:
-    """Return [G] the share of the contrast that rests on each cluster; they add up to 1.
-
-    With one arm it is the cluster's share of the decided cases; with several, the mean of its
-    shares weighted by |w_a|.
-    """
-    totals = cluster_totals(obs)
-    weights = np.abs(totals.weights)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        scale = weights / (weights.sum() * totals.counts.sum(axis=0))
-    return np.asarray((totals.counts * scale).sum(axis=1), dtype=np.float64)
-
-
 def pair_by_key(now: Observations, base: Observations) -> PairedObservations:
     """Match two runs by case key and keep the cases that both decided.
 
     Cluster numbers may differ between the runs (they are only names), but cases of one cluster
-    must be of one cluster in the other. Raises DataError for duplicate keys, BaselineError for
-    other weights and for a case that changed its arm or cluster. O(n) time and memory.
+    must be of one cluster in the other. Raises BaselineError for a case that changed its arm or
+    cluster. O(n) time and memory.
     """
-    if now.weights != base.weights:
-        raise BaselineError(
-            f"run and baseline weigh their arms differently: {now.weights} and {base.weights}; "
-            "accept a new baseline with this version"
-        )
     keys, base_keys = list(now.keys), list(base.keys)
-    _require_unique(keys, "run")
     now_rows: Integers = np.arange(len(keys), dtype=np.int64)
     base_rows = now_rows
     if keys != base_keys:
-        _require_unique(base_keys, "baseline")
         base_positions = {key: row for row, key in enumerate(base_keys)}
         matches = [
             (row, base_positions[key]) for row, key in enumerate(keys) if key in base_positions
@@ -217,14 +185,6 @@ def _keys_at(obs: Observations, positions: npt.NDArray[np.integer]) -> list[str]
     # Keys of many rows may be looked up one by one: a list of all is quicker.
     keys = list(obs.keys) if len(positions) else []
     return [keys[position] for position in positions.tolist()]
-
-
-def _require_unique(keys: Sequence[str], name: str) -> None:
-    if len(set(keys)) != len(keys):
-        twice = next(key for key, count in Counter(keys).items() if count > 1)
-        raise DataError(
-            f"the {name} has the case key {twice!r:.80} twice; expected one value for each case"
-        )
 
 
 class Levels(Sequence[str]):

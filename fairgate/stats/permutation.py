@@ -23,7 +23,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairgate.domain.errors import DataError
 from fairgate.stats.observations import Floats
 
 ALL_SUBSETS_UP_TO = 14
@@ -154,18 +153,6 @@ class Corrected:
     rejected: bool
 
 
-def _checked(p_values: Sequence[float]) -> Floats:
-    values = np.asarray(p_values, dtype=np.float64)
-    wrong = ~((values >= 0) & (values <= 1))  # NaN too
-    if wrong.any():
-        position = int(np.argmax(wrong))
-        raise DataError(
-            f"p value number {position + 1} of the family is {float(values[position])!r}; "
-            "expected a number from 0 to 1: leave rules that were not evaluated out of the family"
-        )
-    return values
-
-
 def holm(
     p_values: Sequence[float], *, alpha: float, least: Sequence[float] | None = None
 ) -> list[Corrected]:
@@ -177,7 +164,7 @@ def holm(
     """
     if least is not None and any(p > alpha for p in least):
         return _holm_of_able(p_values, alpha, least)
-    values = _checked(p_values)
+    values = np.asarray(p_values, dtype=np.float64)
     size = len(p_values)
     order = np.argsort(values, kind="stable")
     ordered, remaining = values[order], np.arange(size, 0, -1)
@@ -213,7 +200,7 @@ def _holm_of_able(
             level=alpha / len(p_values),
             rejected=False,
         )
-        for p in _checked(p_values).tolist()
+        for p in p_values
     ]
     among = holm([p_values[number] for number in able], alpha=alpha)
     for number, test in zip(able, among, strict=True):

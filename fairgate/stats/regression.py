@@ -21,8 +21,6 @@ import numpy as np
 from fairgate.stats.interval import standard_error, t_quantile, t_upper_tail
 from fairgate.stats.observations import (
     PairedObservations,
-    cluster_contributions,
-    cluster_shares,
     cluster_totals,
     estimate,
 )
@@ -113,11 +111,6 @@ class PreparedRegression:
     midpoint: float = _NAN
     midpoint_error: float = _NAN
 
-    @property
-    def p_value(self) -> float:
-        """Return the one-sided, uncorrected p value; NaN where nothing can be judged."""
-        return self.evidence.p_value
-
     def at_level(self, level: float) -> RegressionEvidence:
         """Return the evidence with bounds at the corrected `level`."""
         evidence = self.evidence
@@ -187,10 +180,12 @@ def prepare_regression(
     )
     if not evidence.evaluated:
         return PreparedRegression(worse=worse, pairs=pairs, evidence=evidence)
-    changes = sign * cluster_contributions(pairs.difference)
+    totals = cluster_totals(pairs.difference)
+    counts, weights = totals.counts.sum(axis=0), np.abs(totals.weights)
+    changes = sign * (totals.sums * (totals.weights / counts)).sum(axis=1)
     dust = 1e-12 * float(np.abs(changes).sum())
     changes = np.where(np.abs(changes) <= dust, 0.0, changes)
-    error = standard_error(cluster_totals(pairs.difference))
+    error = standard_error(totals)
     middle = replace(pairs.now, values=(pairs.now.values + pairs.base.values) / 2)
     midpoint_error = standard_error(cluster_totals(middle))
     values, p_value, method = None, 1.0, Method.EXACT
@@ -201,7 +196,8 @@ def prepare_regression(
         p_value = t_upper_tail(worsening / widest, evidence.n_sources - 1)
         method = Method.STUDENT
     elif evidence.n_discordant:
-        shares = cluster_shares(pairs.difference)
+        # Of each source, how much of the contrast rests on it.
+        shares = (totals.counts * (weights / (weights.sum() * counts))).sum(axis=1)
         values = TypicalValues.of(changes, shares, rng=rng)
         # Only ABSOLUTE can fall short of the difference: where the sign turned.
         reach = min(worsening, difference)
