@@ -338,12 +338,7 @@ class Composition:
             suite_retrievers=lambda: retrievers.of_all(suites),
             suites_under_test=lambda: retrievers.under_test(suites),
         )
-        retrievers = SuiteRetrievers(
-            resources=resources,
-            system=kind,
-            embedder=kind.chosen_embedder(),
-            role=kind.embedder_role(),
-        )
+        retrievers = SuiteRetrievers(resources=resources, system=kind)
         self._beside.append(resources)
         system = labelled(kind.open(resources), kind.placed_labels(), resources)
         return ReferencedSystem(opened, system)
@@ -370,9 +365,4 @@ class Composition:
 
     @cached_property
     def _suite_retrievers(self) -> SuiteRetrievers:
-        return SuiteRetrievers(
-            resources=self._resources,
-            system=self._kind,
-            embedder=self._kind.chosen_embedder(),
-            role=self._kind.embedder_role(),
-        )
+        return SuiteRetrievers(resources=self._resources, system=self._kind)

@@ -194,7 +194,6 @@ def loaded_part(
         found += rule_problems(parsed.policy, plan, lost)
     found += [
         *reference_problems(parsed.policy, plan, parsed.stand_ins),
-        *_without_column(parsed.policy, suites),
         *_valueless(parsed.policy, suites),
     ]
     if limit is None and not lost:
@@ -223,36 +222,29 @@ def loaded_part(
     return parsed, loaded, []
 
 
-def _without_column(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFault]:
-    """Yield every gate about a suite that lacks what its metric says that the column needs."""
-    for position, gate in policy.bounds:
-        metric = BY_ID.get(gate.metric)
-        if metric is None or not metric.needs.lacking:
-            continue
-        for suite in suites.values():
-            is_meant = suite.kind == metric.units.suite_kind and gate.suite in (None, suite.id)
-            if is_meant and metric.column not in suite.columns:
-                sentence = f"{metric.id} {metric.needs.lacking.format(suite=quoted(suite.id))}"
-                yield ("gates", position, "metric"), sentence
-
-
 def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFault]:
-    """Yield every gate whose metric can have a value in none of its suites."""
+    """Yield every gate about a suite that lacks what the column of its metric needs.
+
+    And every one whose metric can have a value in none of its suites.
+    """
     for position, gate in policy.bounds:
         metric = BY_ID.get(gate.metric)
-        own = [
-            suite
-            for suite in suites.values()
-            if metric and gate.suite in (None, suite.id) and suite.kind == metric.units.suite_kind
-        ]
-        reasons = [suite.lacks(metric.column) for suite in own] if metric else []
+        if metric is None:
+            continue
+        place = "gates", position, "metric"
+        kind = metric.units.suite_kind
+        own = [s for s in suites.values() if s.kind == kind and gate.suite in (None, s.id)]
+        for suite in own if metric.needs.lacking else ():
+            if metric.column not in suite.columns:
+                yield place, f"{metric.id} {metric.needs.lacking.format(suite=quoted(suite.id))}"
+        reasons = [suite.lacks(metric.column) for suite in own]
         if reasons and all(reasons):
             names = listed((suite.id for suite in own), last="and")
             sentence = (
                 f"{gate.metric} can have no value in {names}: {reasons[0]}; remove the rule, or "
                 "let the suite ask for answers (a `generator`, no `retrieve_only`)"
             )
-            yield ("gates", position, "metric"), sentence
+            yield place, sentence
 
 
 def systems_of(parsed: ParsedPolicy, runtime: Runtime) -> Iterator[tuple[str, SystemKind, Runtime]]:

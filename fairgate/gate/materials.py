@@ -189,10 +189,7 @@ class SuiteRetrievers:
 
     resources: Resources
     system: SystemKind
-    """Whose budget what an endpoint embeds is counted against."""
-    embedder: EmbedderPolicy
-    """The system's own embedder, for `dense`."""
-    role: Role
+    """Whose embedder `dense` is, and whose budget what an endpoint embeds is counted against."""
 
     def of_all(self, suites: Iterable[Suite]) -> dict[str, Retriever]:
         """Return the retrievers of all suites by the keys that cases give."""
@@ -235,7 +232,8 @@ class SuiteRetrievers:
         elif isinstance(chosen, str) and not unit:
             encoder = self.resources.encoder(_contriever(chosen), Role.RETRIEVER, unit=False)
         else:
-            encoder = self.resources.encoder(self.embedder, self.role)
+            system = self.system
+            encoder = self.resources.encoder(system.chosen_embedder(), system.embedder_role())
         return FlatIndex(
             corpus,
             encoder.documents,

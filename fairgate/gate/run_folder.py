@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +13,6 @@ from fairgate.domain.degrees import degrees_fields
 from fairgate.domain.errors import DataError, FairGateError, StoreError, UsageError
 from fairgate.domain.executions import CorpusDocument, Document, Execution, served_fields
 from fairgate.domain.json_text import flat
-from fairgate.domain.outcomes import Origin
 from fairgate.domain.ports import SILENT, BaseSystem, Runtime
 from fairgate.domain.wording import harmless, quoted
 from fairgate.gate.baseline import NO_REFERENCES, References
@@ -266,7 +264,9 @@ def replay(
     """
     check_run(run)
     path = policy or run_policy_path(run)
-    if policy is None and TABLE in _recorded(run)[0]:
+    record = _read(run, RECORD)
+    under_test = _under_test(record)
+    if policy is None and TABLE in under_test:
         raise UsageError(
             f"{run}: was made of the table {quoted(str(path))}, and not by a policy: judge the "
             "table again with `fairgate table`, and compare tables with its `--baseline`"
@@ -294,33 +294,21 @@ def replay(
                 f"{run}: suite {suite!r} was asked other questions than it asks now, so its "
                 "answers are to other texts: run the policy, or bring back the sources of then"
             )
-    under_test, day = _recorded(run)
     composition = Composition(loaded, runtime, SILENT)
     gate_input = composition.gate_input(references_for(loaded, path), under_test)
-    gate_input = replace(gate_input, day=gate_input.day or day)
+    gate_input = replace(gate_input, day=gate_input.day or str(record.get("day", "")))
     system = composition.replayed(recording)
     judged = run_gate(gate_input, system, SILENT)
-    finished = composition.finished(judged, origin=_origin(run))
+    finished = composition.finished(judged, origin=read_origin(record.get("answers")))
     return replace(finished, vectors=system.vectors)
 
 
-def _origin(run: Path) -> Origin | None:
-    """Return where the run's answers came from; None where that is not known."""
-    with contextlib.suppress(DataError):
-        return read_origin(read_json_object(run / RECORD).get("answers"))
-    return None
-
-
-def _recorded(run: Path) -> tuple[dict[str, str], str]:
-    """Return the system that gave the run's answers, and the day of its waivers."""
-    record: dict[str, Any] = {}
-    with contextlib.suppress(DataError):
-        record = read_json_object(run / RECORD)
+def _under_test(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the system that gave a run's answers, as its record has it."""
     provenance = record.get("provenance")
     facts = provenance.get("under_test") if isinstance(provenance, dict) else None
     parts = facts if isinstance(facts, dict) else {}
-    under_test = {str(name)[:200]: str(value)[:1000] for name, value in parts.items()}
-    return under_test, str(record.get("day", ""))
+    return {str(name)[:200]: str(value)[:1000] for name, value in parts.items()}
 
 
 def run_policy_path(run: Path) -> Path:

@@ -173,12 +173,7 @@ class LocalSides:
     @cached_property
     def _of_suites(self) -> Mapping[str, Retriever]:
         kind = kind_of(self._loaded.policy.system)
-        retrievers = SuiteRetrievers(
-            resources=self._head.resources,
-            system=kind,
-            embedder=kind.chosen_embedder(),
-            role=kind.embedder_role(),
-        )
+        retrievers = SuiteRetrievers(resources=self._head.resources, system=kind)
         return retrievers.of_all(self._loaded.suites.values())
 
     def _generator(self, new: frozenset[Factor]) -> Generator:
