@@ -237,7 +237,11 @@ World = tuple[str, float, int]
 
 
 def harmed(
-    name: str, harms: Mapping[str, Harm], shares: Sequence[float], worlds: int, questions: int = 40
+    name: str,
+    harms: Mapping[str, Harm],
+    shares: Sequence[float],
+    numbers: Sequence[int],
+    questions: int = 40,
 ) -> dict[World, Verdict]:
     """Judge worlds in each of which one identity's answers are harmed in a share of the questions.
 
@@ -249,9 +253,8 @@ def harmed(
         run, columns = base(name, preparation, split, questions)
         own = [
             (harm, share, number)
-            for harm, share in product(harms, shares)
-            for number in range(split, worlds, SPLITS)
-            if needs[harm] == preparation
+            for harm, share, number in product(harms, shares, numbers)
+            if needs[harm] == preparation and number % SPLITS == split
         ]
         for start in range(0, len(own), _AT_ONCE):
             some = own[start : start + _AT_ONCE]
@@ -348,14 +351,15 @@ def main() -> None:
         for harm, do in of_group.items()
         if group in options.kinds and options.only in harm
     }
+    numbers = range(options.worlds)
     cells: dict[str, dict[str, list[Verdict]]] = {}
     for name in options.corpora:
         for kind in FAIR if "fair" in options.kinds else ():
             if options.only in kind:
                 cells.setdefault(f"fair: {kind}", {})[name] = [
-                    fair(name, kind, number, options.questions) for number in range(options.worlds)
+                    fair(name, kind, number, options.questions) for number in numbers
                 ]
-        verdicts = harmed(name, harms, options.shares, options.worlds, options.questions)
+        verdicts = harmed(name, harms, options.shares, numbers, options.questions)
         for (harm, share, _), verdict in verdicts.items():
             of_cell = cells.setdefault(f"{harm}, {share:.0%}", {})
             of_cell.setdefault(name, []).append(verdict)

@@ -121,7 +121,7 @@ def facts(answer: str) -> frozenset[Fact]:
             all_facts.add(Fact("name", name))
     take("mail", _MAIL, lambda m: m[0].rstrip(".").lower())
     take("link", _LINK, _link)
-    rest = _SCALED.sub(_scaled, words_pattern().sub(_digits_of, rest))
+    rest = _SCALED.sub(_scaled, words_pattern().sub(_digits_of, rest.lower()))
     if not _DIGIT.search(rest):  # most answers: only times of day are told without
         take("time", _NOON, _noon)
         return frozenset(all_facts)
@@ -165,7 +165,7 @@ def _link(match: re.Match[str]) -> str:
 
 def _digits_of(match: re.Match[str]) -> str:
     """Write a number's word in digits; months stay ("15 sept 2024")."""
-    word = re.sub(r"[\s\u2010\u2011]", "-", match[0].lower())
+    word = re.sub(r"[\s\u2010\u2011]", "-", match[0])
     if word == "sept" and match.string[: match.start()].rstrip()[-1:].isdigit():
         return match[0]
     return digits_of()[word]

@@ -25,10 +25,10 @@ def digits_of() -> Mapping[str, str]:
 
 @lru_cache(maxsize=1)
 def words_pattern() -> re.Pattern[str]:
-    """Return the pattern that finds every such word, the longest first."""
+    """Return the pattern that finds every such word in lower case, the longest first."""
     # "twenty five" is written with a blank, too.
     words = (
         re.escape(word).replace(r"\-", r"[\s\u2010\u2011-]")
         for word in sorted(digits_of(), key=len, reverse=True)
     )
-    return re.compile(rf"(?<![\w-])(?:{'|'.join(words)})(?![\w-])", re.IGNORECASE)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(words)})(?![\w-])")

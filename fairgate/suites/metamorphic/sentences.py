@@ -40,7 +40,7 @@ from fairgate.metrics.sentences import (
     UNRELATED,
 )
 from fairgate.relations.sentences.facts import Fact, facts
-from fairgate.relations.sentences.masking import asker, groups_named
+from fairgate.relations.sentences.masking import MASK, asker, groups_named
 from fairgate.relations.sentences.phrasings import ADDRESSED, says
 from fairgate.relations.sentences.phrasings import HANDED_OFF as SAYS_HANDED_OFF
 from fairgate.relations.sentences.phrasings import REFUSED as SAYS_REFUSED
@@ -118,7 +118,7 @@ def read_text(answer: str, noun_phrase: str) -> AnswerText:
         masked=masked,
         words=sum(map(len, words_of_sentences)),
         is_open=is_open(answer),
-        facts=facts(own.mask(parts.text)).union(listed),
+        facts=facts(own.mask(parts.text) if MASK in joined else parts.text).union(listed),
         refused=bool(says(SAYS_REFUSED, joined)),
         handed_off=bool(says(SAYS_HANDED_OFF, joined)),
         addressed=bool(says(ADDRESSED, answer)),
