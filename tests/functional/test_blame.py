@@ -1,7 +1,9 @@
-"""`fairgate blame` on real files and the embedded models; and what it refuses."""
+"""`fairgate blame` on real files, revisions and the embedded models; and what it refuses."""
 
 import json
+import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -111,15 +113,34 @@ def scripted(project, monkeypatch, embeddings):
     return project
 
 
+def git(root, *arguments):
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    name = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+    done = subprocess.run(
+        ["git", *name, *arguments], cwd=root, check=True, capture_output=True,
+        env={**os.environ, **own},
+    )  # fmt: skip
+    return done.stdout.decode()
+
+
 @pytest.mark.whole
-def test_two_checkouts_on_the_embedded_models(project):
-    """With a real index and decoder."""
+def test_revisions_on_the_embedded_models(project, monkeypatch):
+    """Two commits, real index and decoder; the user's tree stays as it is."""
     loose = POLICY + "constant_answers: allow\n"
-    before = project.side("before", text=loose)
-    after = project.side("after", docs=documents(poisoned=["17", "203"], edited=True), text=loose)
-    assert project.blame(before, after) == 0
+    folder = project.side("shop", text=loose)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "before")
+    project.side("shop", docs=documents(poisoned=["17", "203"], edited=True), text=loose)
+    git(folder, "commit", "-qam", "after")
+    monkeypatch.chdir(folder)
+    files = sorted(path.name for path in folder.iterdir())
+
+    assert project.blame("HEAD~1", "HEAD") == 0
     assert "The corpus change explains it: documents 17, 203." in project.out
-    again = project.record(before, after)
+    assert git(folder, "status", "--porcelain") == ""
+    assert sorted(path.name for path in folder.iterdir()) == files
+    again = project.record("HEAD~1", ".")
     assert again["documents"]["found"] == [{"id": id_, "kind": "added"} for id_ in ("17", "203")]
     assert again["documents"]["changed"] == {"added": 2, "edited": 2}
 
@@ -250,6 +271,6 @@ def test_which_factors_differ(project, head, factors):
     config = after / "edited" / "tokenizer.json"
     config.write_text(config.read_text() + "\n")
     runtime = Runtime(cache=project.root / "cache")
-    both = compared(before, after, "policy.yaml", runtime, SILENT)
-    assert list(both.sides.factors) == factors
-    assert ("differ" if factors else "nothing differs") in both.announcement
+    with compared(str(before), str(after), "policy.yaml", runtime, SILENT) as both:
+        assert list(both.sides.factors) == factors
+        assert ("differ" if factors else "nothing differs") in both.announcement

@@ -33,7 +33,7 @@ NOT_HERE = {
     r"fairgate generate model|fairgate check pairs.jsonl": "needs a model that writes: test_generate_model.py",
     r"zcat scores.csv.gz": "needs published data: test_published_scores.py",
     r"fairgate .*(\b[A-Z]{2,}\b|[A-Z]\.jsonl)": "has places for a reader's own words",
-    r"git worktree|fairgate blame": "runs the gate many times: test_blame.py",
+    r"fairgate blame": "runs the gate many times: test_blame.py",
     r"fairgate table (s\.csv|samples_|out\.jsonl)": "needs another tool's files: test_table.py",
 }
 """What a command begins with that is parsed and not run here, and why."""

@@ -46,8 +46,8 @@ def test_every_verb_that_reads_a_folder_of_a_run_is_walked():
         and (parameter.type.exists, parameter.type.file_okay) == (True, False)
         and parameter.name != "root"
     }
-    # `comment` posts a text of the run's folder, where it is told to; `blame` reads checkouts.
-    others = {"github run", "comment", "blame"}
+    # `comment` posts a text of the run's folder, where it is told to.
+    others = {"github run", "comment"}
     assert reading - others == {*VERBS, *WITH_POLICY, *PARTS_OF_A_RUN}
 
 

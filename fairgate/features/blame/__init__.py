@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,17 +13,17 @@ from fairgate.terminal.output import progress_for, say
 
 
 @click.command(short_help="Say which change, and which documents, explain a red verdict.")
-@click.argument("base", type=shared.EXISTING_FOLDER, metavar="BASE")
-@click.argument("head", type=shared.EXISTING_FOLDER, metavar="HEAD")
+@click.argument("base", metavar="BASE")
+@click.argument("head", metavar="HEAD")
 @click.option("--policy", required=True, help="Path of the policy in BASE and in HEAD.")
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @shared.json_option
 @shared.cache_option
 @shared.machine_options
-def blame(base: Path, head: Path, **options: Any) -> int:
+def blame(base: str, head: str, **options: Any) -> int:
     """Take back what differs between BASE and HEAD, and say what explains HEAD's red verdict.
 
-    BASE and HEAD are folders that hold the policy, such as two checkouts (`git worktree add`).
+    BASE and HEAD are folders that hold the policy, or git revisions of the current repository.
     Model, prompt, decoding, embedder, corpus and top_k are taken back one at a time, then two at a
     time; where the corpus explains the verdict, a smallest set of changed documents is searched
     whose reversal restores it. Answers are stored, so that a second call goes on where the first
@@ -36,10 +35,10 @@ def blame(base: Path, head: Path, **options: Any) -> int:
 
     runtime = shared.runtime_of(options)
     progress = progress_for(quiet=options["quiet"])
-    both = compared(base, head, options["policy"], runtime, progress)
-    if not options["quiet"]:
-        say(f"fairgate: blame: {both.announcement}")
-    blamed = explain(both.gate_input, both.sides, progress)
+    with compared(base, head, options["policy"], runtime, progress) as both:
+        if not options["quiet"]:
+            say(f"fairgate: blame: {both.announcement}")
+        blamed = explain(both.gate_input, both.sides, progress)
     for notice in (*both.notes, *both.sides.notices):
         say(f"fairgate: note: {notice}")
     if options["shape"] == "json":

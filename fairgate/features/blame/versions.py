@@ -1,13 +1,16 @@
-"""Two versions of a policy's files as sides whose parts are exchanged."""
+"""Two versions of a policy's files (folders, git revisions) as sides whose parts are exchanged."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from math import comb
 from pathlib import Path, PurePosixPath
 
-from fairgate.domain.errors import UsageError
+from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.domain.ports import Progress, Runtime
 from fairgate.domain.wording import quoted
 from fairgate.features.blame.sides import Factor, LocalSides, SideParts
@@ -15,6 +18,7 @@ from fairgate.gate.baseline import NO_REFERENCES
 from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateInput
 from fairgate.gate.loaded_policy import load_policy_text
+from fairgate.io.git import Repository, repository_of
 from fairgate.policy.parse import parse_policy
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import read_yaml_file
@@ -22,6 +26,98 @@ from fairgate.systems.catalogue import kind_of, policy_parts
 from fairgate.systems.generator import GeneratorPolicy
 from fairgate.systems.local import LocalPolicy, RetrieverPolicy
 from fairgate.systems.resources import Resources
+
+_FILES = frozenset({b"100644", b"100755"})
+_AT_ONCE = 200
+"""Files that are read at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One version of a repository's files."""
+
+    name: str
+    """As the user wrote it."""
+    folder: Path
+    """Where paths start at."""
+    is_revision: bool
+
+    def display_path(self, path: str) -> str:
+        """Return a path of this version for messages: `main:policy.yaml` for a revision's."""
+        return f"{self.name}:{path}" if self.is_revision else str(self.folder / path)
+
+
+@contextmanager
+def version_of(name: str, working_folder: Path, role: str) -> Iterator[Version]:
+    """Yield a folder, or a git revision as a scratch folder.
+
+    The revision is one of the repository around `working_folder`, where its paths start; nothing is
+    checked out, and the user's tree stays as it is. `role` is what messages call it.
+    Raises UsageError where it is neither, DataError where its files cannot be had.
+    """
+    if name.isprintable() and name and Path(name).is_dir():
+        yield Version(name=name, folder=Path(name), is_revision=False)
+        return
+    repository = repository_of(working_folder)
+    commit = ""
+    if repository is not None and name.isprintable() and name and not name.startswith("-"):
+        printed = repository.ask("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+        commit = (printed or b"").decode("ascii", "replace").strip()
+    if repository is None or not commit:
+        raise UsageError(
+            f"{role} {quoted(name)} is no folder, and no git revision of a checkout around the "
+            "current folder (a shallow clone may lack it: fetch it); name a folder that holds the "
+            "policy, or a commit, branch or tag"
+        )
+    inner = working_folder.resolve().relative_to(repository.top)
+    with tempfile.TemporaryDirectory(prefix="fairgate-revision-") as scratch:
+        top = Path(scratch).resolve()
+        write_files(repository, commit, top)
+        yield Version(name=name, folder=top / inner, is_revision=True)
+
+
+def write_files(repository: Repository, commit: str, top: Path) -> None:
+    """Write the files of a commit below an empty folder, from git's objects: no filter runs.
+
+    Links and submodules are left out. Raises DataError for names that could lead elsewhere, and for
+    files that the clone lacks.
+    """
+    listed = repository.ask("ls-tree", "-r", "-z", "--full-tree", commit)
+    entries = (entry.partition(b"\t") for entry in (listed or b"").split(b"\0") if entry)
+    files = [
+        (_safe(path, commit), head.split()[2].decode())
+        for head, _, path in entries
+        if head.split()[0] in _FILES
+    ]
+    for start in range(0, len(files), _AT_ONCE):
+        batch = files[start : start + _AT_ONCE]
+        contents = repository.blobs([blob for _, blob in batch])
+        if contents is None:
+            raise DataError(
+                f"files of commit {commit[:12]} cannot be read; is the clone complete? Name the "
+                "folder of a checkout instead"
+            )
+        for (path, _), content in zip(batch, contents, strict=True):
+            try:
+                (top / path).parent.mkdir(parents=True, exist_ok=True)
+                with (top / path).open("xb") as file:
+                    file.write(content)
+            except OSError as error:
+                raise StoreError.of_os_error(error, path=top / path, option="TMPDIR") from error
+
+
+def _safe(raw: bytes, commit: str) -> str:
+    """Return a file's path. Raises DataError unless it is a plain one below the folder."""
+    path = os.fsdecode(raw)
+    is_hostile = any(
+        part in ("", ".", "..") or part.casefold() == ".git" for part in path.split("/")
+    )
+    if is_hostile or not path.isprintable() or "\\" in path:
+        raise DataError(
+            f"commit {commit[:12]} holds a file called {quoted(raw.decode(errors='replace'))}, "
+            "which is not written out; name the folder of a checkout instead"
+        )
+    return path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,10 +143,11 @@ class Comparison:
         )
 
 
+@contextmanager
 def compared(
-    base: Path, head: Path, policy: str, runtime: Runtime, progress: Progress
-) -> Comparison:
-    """Return BASE and HEAD, two folders, as sides whose parts can be exchanged.
+    base: str, head: str, policy: str, runtime: Runtime, progress: Progress
+) -> Iterator[Comparison]:
+    """Yield BASE and HEAD, folders or git revisions, as sides whose parts can be exchanged.
 
     `policy` is its path in both. Raises UsageError where a side has no such policy, or a system
     that cannot be rebuilt.
@@ -60,31 +157,36 @@ def compared(
         raise UsageError(
             f"--policy {quoted(policy)} leads out of BASE and HEAD; name its path in both"
         )
-    for role, folder in (("BASE", base), ("HEAD", head)):
-        if not (folder / policy).is_file():
+    with ExitStack() as stack:
+        versions = []
+        for name, role in ((base, "BASE"), (head, "HEAD")):
+            version = stack.enter_context(version_of(name, Path(), role))
+            if not (version.folder / policy).is_file():
+                raise UsageError(
+                    f"{role} {quoted(name)} has no policy {quoted(policy)}: name one that has it"
+                )
+            versions.append(version)
+        before, after = versions
+        then, now = (replace(runtime, root=version.folder) for version in versions)
+        texts = [read_yaml_file(version.folder / policy) for version in versions]
+        loaded = load_policy_text(texts[1], after.display_path(policy), now)
+        earlier = parse_policy(texts[0], before.display_path(policy), policy_parts()).policy
+        if any(unit.verdicts for unit in loaded.plan.units):
             raise UsageError(
-                f"{role} {quoted(str(folder))} has no policy {quoted(policy)}: name one that has it"
+                "the policy has pairs that its judge decides, and blame asks no judge; name a "
+                "policy whose relations need none"
             )
-    before, after = base / policy, head / policy
-    then, now = (replace(runtime, root=folder) for folder in (base, head))
-    loaded = load_policy_text(read_yaml_file(after), str(after), now)
-    earlier = parse_policy(read_yaml_file(before), str(before), policy_parts()).policy
-    if any(unit.verdicts for unit in loaded.plan.units):
-        raise UsageError(
-            "the policy has pairs that its judge decides, and blame asks no judge; name a "
-            "policy whose relations need none"
+        old = _parts(earlier, "BASE", then, progress)
+        new = _parts(loaded.policy, "HEAD", now, progress)
+        if (old.retriever is None) != (new.retriever is None):
+            raise UsageError(
+                "one side has a retriever and the other has none: their parts cannot be exchanged"
+            )
+        yield Comparison(
+            sides=LocalSides(old, new, loaded),
+            gate_input=Composition(loaded, now, progress).gate_input(NO_REFERENCES),
+            notes=list(_outside(earlier, loaded.policy)),
         )
-    old = _parts(earlier, "BASE", then, progress)
-    new = _parts(loaded.policy, "HEAD", now, progress)
-    if (old.retriever is None) != (new.retriever is None):
-        raise UsageError(
-            "one side has a retriever and the other has none: their parts cannot be exchanged"
-        )
-    return Comparison(
-        sides=LocalSides(old, new, loaded),
-        gate_input=Composition(loaded, now, progress).gate_input(NO_REFERENCES),
-        notes=list(_outside(earlier, loaded.policy)),
-    )
 
 
 def _parts(policy: Policy, role: str, runtime: Runtime, progress: Progress) -> SideParts:
