@@ -67,7 +67,7 @@ STRUCTURE = (
     "### ✅ FairGate: no fairness regression", "===", "---", "***", "- item", "1. item", "> quote",
     "    code", "```\nbreak out", "~~~\nbreak out", "````", "`", "``", "` `", "`a``b```c````d",
     "`" * 100, "*" * 50, "_underline_ __bold__", "~~strike~~", "**PASS**", "\\", "\\`", "\\\\`",
-    "$x$ $$y$$ $`z`$", "```math\nx\n```", "a  \nb", "a\\\nb", "\n\n\n", "", " ", "\t",
+    "$x$ $$y$$ $`z`$", "```math\nx\n```", "a  \nb", "a\\\nb", "\n\n\n", " ", "\t",
 )  # fmt: skip
 INVISIBLE = (
     "\u202eSSAP\u202c", "\u202aabc\u202c", "\u2066abc\u2069", "\u200f\u200e", "\u200b\u200c\u200d",
