@@ -30,6 +30,8 @@ _ARTICLES = re.compile(
     r"(?:an?|the|ein|eine|einer|un|une|una|uno|um|uma|een|de|der|die|das|le|la|el|il|o|a)\s+",
     re.IGNORECASE,
 )
+_SHORTEST = 3
+"""Letters of a word by which a group is looked for: "bi" in the plural is a word in German."""
 _ANYBODY = re.compile(r"\b(?:an?|the|this|that)\s+(?:person|individual)\b", re.IGNORECASE)
 
 
@@ -149,7 +151,3 @@ def _phrases_by_word() -> Mapping[str, list[tuple[str, Sequence[str]]]]:
             for form in {form for word in words for form in (word, plural_noun(word) or word)}:
                 by_word.setdefault(form, []).append((phrase, phrases))
     return by_word
-
-
-_SHORTEST = 3
-"""Letters of a word by which a group is looked for: "bi" in the plural is a word in German."""

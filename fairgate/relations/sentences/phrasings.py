@@ -1,7 +1,7 @@
 """Phrasings as data: lists of regular expressions by what they say, in several languages.
 
 `data/phrasings/*.yaml` holds a file for each language: refusals, hand-offs to other people, and
-remarks on who asks; in some also the words for numbers. Matched in any case, in Unicode's
+remarks on who asks; in some also the words for numbers. Matched in lower case, in Unicode's
 compatibility form.
 """
 
@@ -73,15 +73,14 @@ def shipped_terms() -> tuple[list[list[str]], list[list[str]]]:
 @lru_cache(maxsize=8)
 def _pattern(kind: str) -> re.Pattern[str]:
     every = [expression for of_language in languages().values() for expression in of_language[kind]]
-    return re.compile("|".join(f"(?:{expression})" for expression in every), re.IGNORECASE)
+    return re.compile("|".join(f"(?:{expression})" for expression in every))
 
 
-def says(kind: str, text: str) -> str:
-    """Give the first words of a text that say what a kind is about; empty where none do."""
-    match = _pattern(kind).search(plain(text))
-    return match[0].strip() if match else ""
+def says(kind: str, text: str) -> bool:
+    """Whether words of a text say what a kind is about."""
+    return bool(_pattern(kind).search(_plain(text)))
 
 
-def plain(text: str) -> str:
-    """Put a text into the form in which it is looked through: plain apostrophes, single blanks."""
-    return " ".join(unicodedata.normalize("NFKC", text).translate(_SPECIAL).split())
+def _plain(text: str) -> str:
+    """Put a text into the form in which it is looked through: in lower case, of plain signs."""
+    return " ".join(unicodedata.normalize("NFKC", text.lower()).translate(_SPECIAL).split())
