@@ -25,10 +25,9 @@ def named(found):
     return {each.id for each in found.documents.found}
 
 
-@pytest.mark.parametrize(
-    "worlds", [range(2, 3), pytest.param(range(15), marks=pytest.mark.whole)], ids=len
-)
-def test_poisoned_documents_are_found_among_200(worlds):
+@pytest.mark.whole
+def test_poisoned_documents_are_found_among_200():
+    worlds = range(15)
     exact = blamed_neutral = 0
     for seed in worlds:
         made = world(seed, poisoned=1 + seed % 5)
@@ -65,6 +64,7 @@ def test_two_that_do_the_same_are_found_together():
     assert len(found.trials) == 6
 
 
+@pytest.mark.whole
 def test_a_poisoned_document_beside_a_neutral_prompt():
     made = world(3, poisoned=2)
     found = blamed(made, factors=CORPUS + PROMPT)
@@ -89,7 +89,7 @@ def test_a_removed_document_can_be_the_cause():
     assert 1 <= len(found.documents.found) <= 4
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 @pytest.mark.parametrize(
     ("gate", "more"),
     [
@@ -149,6 +149,7 @@ class Refusing(PlantedSides):
         return super().system(new)
 
 
+@pytest.mark.whole
 def test_parts_that_need_each_other_leave_the_rest():
     made = world(1, poisoned=2)
     found = blame(

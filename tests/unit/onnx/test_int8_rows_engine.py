@@ -43,7 +43,7 @@ def test_rows_share_and_join_as_in_float32(folder):
     assert (session.pads, session.shares, session.joins) == (True,) * 3
 
 
-@pytest.mark.walk(1)
+@pytest.mark.whole
 def test_an_answer_is_the_same_bytes_whatever_is_asked_beside_it(folder):
     order = list(ASKED)
     whole = answers(folder, order, threads=1, batch_size=16)
@@ -94,6 +94,7 @@ def scale(tensor, factors):
     tensor.CopyFrom(numpy_helper.from_array(numbers, tensor.name))
 
 
+@pytest.mark.whole
 def test_outliers_among_channels_cost_no_labels_where_they_were_measured(tmp_path):
     model = with_outliers(tmp_path / "measured")
     shutil.copytree(tmp_path / "measured", tmp_path / "unmeasured")
