@@ -96,9 +96,12 @@ def why_unreadable(text: str, stop: Stop) -> str:
         return f"it is longer than the {MOST_READ:,} characters that are read"
     forms = forms_of(stop.phrases)
     own = own_part(plain, forms, stop.shown)
+    answer = statement(plain, stop)
+    if answer.objection:
+        return answer.objection
     reasons = dict.fromkeys(
-        f"{own[one.start : one.end]!r} is {one.why or 'named, and nothing says it alone'}"
-        for one in statement(plain, stop).named
+        f"{own[label.start : label.end]!r} is {label.why or 'named, and nothing says it alone'}"
+        for label in answer.named
     )
     if reasons:
         return "; ".join(list(reasons)[:_MOST_REASONS])
@@ -110,8 +113,8 @@ def why_unreadable(text: str, stop: Stop) -> str:
 @lru_cache(maxsize=4096)
 def label_place(text: str, stop: Stop) -> tuple[str, int] | None:
     """Find the label that `text` says, or the first that it names, and where it begins."""
-    said, named = said_by(text, stop)
-    label = next(iter(named), None) if said is None else said
+    answer = said_by(text, stop)
+    label = answer.said or next(iter(answer.named), None)
     if label is None:
         return None
     start = raw_place(text, label.start, stop.marker, stop.thinking)

@@ -55,6 +55,7 @@ _SHORT_QUESTION = re.compile(
     r"[.!?\n][^\w.!?\n]{0,3}(?:[\w']{1,20}[^\w'.!?\n]{1,3}){0,3}[\w']{1,20}[^\w'.!?\n]{0,3}\?"
 )
 """Behind a statement it doubts that: "Or is it?"."""
+_AROUND = " \n.,;:!-–—()"
 
 
 class Statement(NamedTuple):
@@ -62,6 +63,8 @@ class Statement(NamedTuple):
 
     said: Named | None
     named: tuple[Named, ...]
+    objection: str = ""
+    """Why a label is not what the answer says although it is stated there."""
 
 
 @lru_cache(maxsize=4096)
@@ -77,11 +80,17 @@ def statement(plain: str, stop: Stop) -> Statement:
         return Statement(first, () if first is None else (first,))
     named = _named(plain, stop)
     said = _said(named, stop)
-    if said is not None and (
-        any(_disagrees(label, said, stop) for label in named) or _is_taken_back(plain, said)
-    ):
-        said = None
-    return Statement(said, named)
+    objection = "" if said is None else _objection(plain, named, said, stop)
+    return Statement(None if objection else said, named, objection)
+
+
+def _objection(plain: str, named: Sequence[Named], said: Named, stop: Stop) -> str:
+    """Say what else in an answer keeps a label from being what it says; empty: nothing."""
+    word = plain[said.start : said.end]
+    if other := next((label for label in named if _disagrees(label, said, stop)), None):
+        return f"it says {word!r}, and {plain[other.start : other.end]!r} as well"
+    doubt = _doubt_about(plain, said)
+    return doubt and f"it says {word!r}, and {doubt!r} as well"
 
 
 def is_complete(text: str, stop: Stop) -> bool:
@@ -116,7 +125,7 @@ def _beginning(plain: str, stop: Stop) -> Named | None:
                 plain_words += _plain_words(plain, begin, end)
                 is_over = plain_words >= _MOST_PLAIN
             if is_over:
-                return None if _is_taken_back(plain[:end], first) else first
+                return None if _doubt_about(plain[:end], first) else first
         elif WORD.search(plain, begin, end) is not None:
             named = _named(plain[:end], stop)
             first = _said(named, stop)
@@ -181,12 +190,11 @@ def _contradicts(label: Named, said: Named) -> bool:
     return label.value != said.value and not label.why and label.strength > MENTIONED
 
 
-def _is_taken_back(plain: str, label: Named) -> bool:
-    """Tell whether an answer takes a label back, asks whether it is so, or commits to nothing."""
-    behind = (retractions(), _SHORT_QUESTION)
-    return evasions().search(plain) is not None or any(
-        pattern.search(plain, label.end) for pattern in behind
-    )
+def _doubt_about(plain: str, label: Named) -> str:
+    """Return the words that take a label back, doubt it or commit to nothing; empty: none."""
+    found = evasions().search(plain) or retractions().search(plain, label.end)
+    found = found or _SHORT_QUESTION.search(plain, label.end)
+    return "" if found is None else found[0].strip(_AROUND)
 
 
 def _labels(plain: str, stop: Stop) -> Iterator[Named]:

@@ -29,6 +29,10 @@ def test_the_reason_names_the_words_that_did_it():
             "Positive things here, negative things there.",
             "'positive' is named, and nothing says it alone; 'negative' is named",
         ),
+        (LABELS, "It is positive. Wait, I misread it.", "it says 'positive', and 'wait' as well"),
+        (LABELS, "Positive. Or is it?", "it says 'positive', and 'or is it?' as well"),
+        (LABELS, "Positive. It depends on the day.", "and 'it depends' as well"),
+        (LABELS, "Positive, my manager would say negative.", "'positive', and 'negative' as well"),
         (LABELS, "Is it positive in your view?", "'positive' is inside a question"),
         (
             LABELS,
