@@ -25,7 +25,7 @@ const list = document.querySelector('#cases .cases');
 const input = list.querySelector('input');
 const shown = () => [...list.querySelectorAll('.case')].filter((one) => one.offsetParent);
 const out = [shown().length];
-for (const text of ['GAY', 'rev5#age', 'nobody says this', '']) {
+for (const text of ['GAY', 's00000#or', 'nobody says this', '']) {
   input.value = text;
   input.dispatchEvent(new Event('input'));
   out.push([list.querySelector('[role=status]').textContent, shown().length]);
@@ -91,7 +91,7 @@ def test_a_script_of_a_stranger_does_not_run(tmp_path):
 def test_cases_are_searched(tmp_path):
     dom, said = _opened(_with_script(_page(), SEARCH), tmp_path)
     assert said == []
-    assert _result(dom) == [9, ["3 of 9", 3], ["1 of 9", 1], ["0 of 9", 0], ["", 9]]
+    assert _result(dom) == [7, ["3 of 7", 3], ["1 of 7", 1], ["0 of 7", 0], ["", 7]]
 
 
 def _framed(page, height=740):
