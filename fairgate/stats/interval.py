@@ -169,7 +169,8 @@ def confidence_interval(
     """Return the interval that reports print, and that says whether chance explains a value.
 
     Deterministic, whatever the order of the sources. `is_share` says that every case is in [0, 1]
-    and that arms are averaged, not compared. `limits` are the least and the greatest value. No
+    and that arms are averaged, not compared. `limits`, beyond which no end lies, are the least and
+    the greatest value. No
     interval where an arm is empty, or where what is no share and has no limits does not vary
     between sources.
 
@@ -198,10 +199,14 @@ def confidence_interval(
         if limits is None or student.reason != NO_VARIATION:
             return student
         return _of_equal_sources(totals, value, limits)
-    if totals.informative < _FEW:
-        return student
-    unskewed = _skewness_adjusted(totals, value, error)
-    return Interval(low=min(student.low, unskewed.low), high=max(student.high, unskewed.high))
+    ends = [student]
+    if totals.informative >= _FEW:
+        ends.append(_skewness_adjusted(totals, value, error))
+    least, greatest = (-math.inf, math.inf) if limits is None else limits
+    return Interval(
+        low=max(least, min(end.low for end in ends)),
+        high=min(greatest, max(end.high for end in ends)),
+    )
 
 
 def _of_equal_sources(totals: ClusterTotals, value: float, limits: tuple[float, float]) -> Interval:

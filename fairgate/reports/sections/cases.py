@@ -239,9 +239,7 @@ def unreadable_answers(material: Material) -> Iterator[blocks.Block]:
         wrote.append([Span(text, Kind.QUOTE), *reason])
     examples = joined(wrote, " · ")
     remedy = _NOTHING_CAME if [*texts] == [_NOTHING] else _REMEDY
-    yield blocks.Text(
-        lines=[[*expected, "; the system wrote, for example: ", *examples, f". {remedy}"]]
-    )
+    yield blocks.Text(lines=[[*expected, "; the system wrote, for example: ", *examples], [remedy]])
 
 
 def verdictless_judgements(material: Material) -> Iterator[blocks.Block]:
@@ -260,7 +258,7 @@ def verdictless_judgements(material: Material) -> Iterator[blocks.Block]:
             break
     if answers:
         quoted = joined([[Span(text, Kind.QUOTE)] for text in [*answers][:_UNREADABLE]], " · ")
-        yield blocks.Text(lines=[[_NO_VERDICT, *quoted, f". {_OTHER_JUDGE}"]])
+        yield blocks.Text(lines=[[_NO_VERDICT, *quoted], [_OTHER_JUDGE]])
 
 
 def judgement_keys(material: Material, row: PairRow) -> Iterator[str]:

@@ -13,6 +13,7 @@ from fairgate.stats.interval import (
     Interval,
     NoInterval,
     _exact_low,
+    confidence_interval,
     ratio_interval,
     standard_error,
     t_interval,
@@ -50,6 +51,16 @@ def test_balanced_clusters_give_the_t_interval_of_the_cluster_means(build):
     found = t_interval(cluster_totals(build(rows)), confidence=0.95)
     reach = 3.182446305284263 * means.std(ddof=1) / 2
     assert (found.low, found.high) == pytest.approx((means.mean() - reach, means.mean() + reach))
+
+
+def test_no_end_lies_beyond_what_a_value_can_be(build):
+    rows = [[1, 0], [1, 0], [1, 0], [0, 0]]
+    obs = build(rows, arms=[0, 1], weights=(1.0, -1.0))
+    free, bound = (
+        confidence_interval(obs, is_share=False, limits=limits) for limits in (None, (-1.0, 1.0))
+    )
+    assert free.high > 1
+    assert bound == replace(free, high=1.0)
 
 
 def test_two_arms_use_the_difference_within_each_cluster(build):
