@@ -465,9 +465,9 @@ def test_every_row_of_several_runs_can_be_read_alone(history):
     ],
 )  # fmt: skip
 def test_a_figure_is_rounded_alike_wherever_it_stands(value, unit, text):
-    from fairgate.features import record
+    from fairgate.features.record.figures import size_text
 
-    assert record._size(value, unit) == text
+    assert size_text(value, unit) == text
 
 
 def test_a_difference_above_the_limit_that_passes_says_why():
@@ -482,9 +482,10 @@ def test_a_difference_above_the_limit_that_passes_says_why():
         "bounds": {"max": 0.35}, "value": None, "interval": None, "advisory": False, "reported": False,
         "change": None, "since_anchor": None,
     }  # fmt: skip
-    from fairgate.features import record
+    from fairgate.features.record import claims
+    from fairgate.features.record.run import Rule, Scan
 
-    told = record._decides(record._Rule(**rule), record._Parity(**scan), "points", 0.35)
+    told = claims._decides(Rule(**rule), Scan(**scan), "points", 0.35)
     assert (
         "applies to those whom the scan names: nobody. Larger than it, and not named: race/biracial 35.6"
         in told
