@@ -219,28 +219,17 @@ class SuiteRetrievers:
     def _retriever(self, search: CollectionSearch) -> Retriever:
         corpus = StanceCollection(self._paths(search), search.setting)
         chosen = search.way
-        if chosen == "bm25":
-            from fairgate.retrieval.bm25_index import Bm25Index
+        unit = not isinstance(chosen, str) or chosen == DEFAULT_RETRIEVER
+        return self.resources.index(chosen, corpus, lambda: self._encoder(chosen), unit=unit)
 
-            return Bm25Index(corpus)
-        from fairgate.retrieval.flat_index import FlatIndex
+    def _encoder(self, chosen: object) -> Encoder:
         from fairgate.suites.question_items.policy import EndpointPolicy
 
-        unit = not isinstance(chosen, str) or chosen == DEFAULT_RETRIEVER
         if isinstance(chosen, EndpointPolicy):
-            encoder = self._endpoint(chosen)
-        elif isinstance(chosen, str) and not unit:
-            encoder = self.resources.encoder(_contriever(chosen), Role.RETRIEVER, unit=False)
-        else:
-            system = self.system
-            encoder = self.resources.encoder(system.chosen_embedder(), system.embedder_role())
-        return FlatIndex(
-            corpus,
-            encoder.documents,
-            queries=encoder.queries,
-            progress=self.resources.progress,
-            unit=unit,
-        )
+            return self._endpoint(chosen)
+        if isinstance(chosen, str) and chosen != DEFAULT_RETRIEVER:
+            return self.resources.encoder(_contriever(chosen), Role.RETRIEVER, unit=False)
+        return self.resources.encoder(self.system.chosen_embedder(), self.system.embedder_role())
 
     def _endpoint(self, chosen: EndpointPolicy) -> Encoder:
         from fairgate.retrieval.embedding_cache import CachedEmbedder

@@ -79,13 +79,10 @@ def _suite(where: YamlPath, suite: dict[str, Any]) -> Iterator[YamlFault]:
     for key in ("relations", "perturbations"):
         names = suite.get(key)
         entries = names if isinstance(names, list) else []
-        before: set[str] = set()
         for position, name in enumerate(entries):
             if not isinstance(name, str):
                 continue
-            is_twice = name in before
-            before.add(name)
-            if is_twice:
+            if name in entries[:position]:
                 yield (*where, key, position), f"{quoted(name)} is listed twice; remove one"
             if key == "relations" and name not in relation_names:
                 sentence = (

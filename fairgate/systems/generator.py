@@ -138,8 +138,10 @@ def _folded(text: str, characters: int) -> str:
 
 def prompt_alone(case: Case) -> str:
     """Return a case's instruction and text in FairGate's own template, without documents."""
-    text = case.text
-    return DEFAULT_TEMPLATE.format(instruction=case.instruction, documents="", text=text)
+    return render_prompt(
+        DEFAULT_TEMPLATE,
+        instruction=case.instruction, text=case.text, documents=(), characters=0,
+    )  # fmt: skip
 
 
 def _plain(value: object) -> bool | int | float | str:

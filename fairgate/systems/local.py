@@ -418,18 +418,7 @@ class OpenLocal(LocalSystem):
         """Return the policy's retriever, if it has one."""
         if self._index is None:
             return self._asked
-        if self._index.index == "bm25":
-            from fairgate.retrieval.bm25_index import Bm25Index
-
-            return Bm25Index(self._corpus)
-        from fairgate.retrieval.flat_index import FlatIndex
-
-        return FlatIndex(
-            self._corpus,
-            self._encoder.documents,
-            queries=self._encoder.queries,
-            progress=self._resources.progress,
-        )
+        return self._resources.index(self._index.index, self._corpus, lambda: self._encoder)
 
     @cached_property
     def _encoder(self) -> Encoder:

@@ -26,6 +26,7 @@ from fairgate.systems.models import (
 from fairgate.systems.revisions import NoStore, StoreOfState, checkout_state
 
 if TYPE_CHECKING:
+    from fairgate.retrieval.exact_index import Corpus
     from fairgate.systems.result_store import SqliteResultStore
 
 
@@ -240,6 +241,35 @@ class Resources:
                 prompts=(encoder.settings.query_prompt, encoder.settings.document_prompt),
             )
         return self._encoders[chosen, role, unit]
+
+    def index(
+        self,
+        way: object,
+        corpus: Corpus,
+        encoder: Callable[[], Encoder],
+        *,
+        unit: bool = True,
+        progress: Progress | None = None,
+    ) -> Retriever:
+        """Return the index of a corpus: `bm25` compares words, any other way `encoder`'s vectors.
+
+        The encoder is made where it is needed; `unit`: its vectors have length one. `progress` is
+        the run's where none is given.
+        """
+        if way == "bm25":
+            from fairgate.retrieval.bm25_index import Bm25Index
+
+            return Bm25Index(corpus)
+        from fairgate.retrieval.flat_index import FlatIndex
+
+        chosen = encoder()
+        return FlatIndex(
+            corpus,
+            chosen.documents,
+            queries=chosen.queries,
+            progress=progress or self.progress,
+            unit=unit,
+        )
 
     def stored(self, embedder: Embedder) -> Embedder:
         """Return the embedder behind the store: no text is embedded twice."""

@@ -195,21 +195,15 @@ class LocalSides:
         name = (Factor.CORPUS in new, Factor.EMBEDDER in new)
         if name not in self._retrievers:
             corpus = self._parts_with(Factor.CORPUS, new).corpus
-            side, progress = self._parts_with(Factor.EMBEDDER, new), self._head.resources.progress
-            self._retrievers[name] = self._index(corpus, side, progress)
+            side = self._parts_with(Factor.EMBEDDER, new)
+            self._retrievers[name] = self._index(corpus, side, self._head.resources.progress)
         return self._retrievers[name]
 
     def _index(
         self, corpus: CorpusFile | Mixture, side: SideParts, progress: Progress
     ) -> Retriever:
-        if side.searched.index == "bm25":
-            from fairgate.retrieval.bm25_index import Bm25Index
-
-            return Bm25Index(corpus)
-        from fairgate.retrieval.flat_index import FlatIndex
-
-        encoder = side.encoder
-        return FlatIndex(corpus, encoder.documents, queries=encoder.queries, progress=progress)
+        way, resources = side.searched.index, self._head.resources
+        return resources.index(way, corpus, lambda: side.encoder, progress=progress)
 
 
 def _fingerprints(encoder: Encoder) -> tuple[str, str]:
