@@ -6,7 +6,8 @@ import html
 import json
 import re
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -17,10 +18,11 @@ from hostile_texts import HOSTILE, HUGE
 from markdown_it import MarkdownIt
 from poisoning import Elements, check_lines, poisoned
 
-from fairgate.features.exports import render_junit, render_sarif
+import fairgate.cli  # noqa: F401 (whose import adds the formats of features)
+from fairgate.features.shipped import SHIPPED
 from fairgate.github.report import Edits, Notes, render_notes
 from fairgate.reports.console import render_console
-from fairgate.reports.formats import render_run_record, rows_jsonl
+from fairgate.reports.formats import Format, formats
 from fairgate.reports.html import render_html
 from fairgate.reports.markdown import length, render_comment, render_report
 
@@ -73,14 +75,18 @@ def _view(payload):
     return view_of(_run(payload), base, run_path=path, has_explain=True, report_only=True)
 
 
+def _rendered(form, text):
+    return "".join(form.render(_view(text)))  # texts come whole or in pieces
+
+
 WRITTEN = {
-    "report": lambda text: render_report(_view(text), limit=10**9),
+    **{form.file: partial(_rendered, form) for form in formats()},
+    "report.md": lambda text: render_report(_view(text), limit=10**9),
     "comment": lambda text: render_comment(_view(text), limit=10**9),
-    "page": lambda text: render_html(_view(text)),
     "page of items": lambda text: render_html(_bias_view(text)),
     "notes": lambda text: render_notes(_notes(text)),
-    "junit": lambda text: render_junit(_view(text)),
 }
+"""What is written where every text is `text`: each format that there is, and what has none."""
 
 
 def _blocks(text):
@@ -113,13 +119,30 @@ def _check_markdown(text):
 @pytest.mark.walk(25)
 @pytest.mark.parametrize("payload", HOSTILE)
 def test_payload_never_acts(payload):
-    for file in ("report", "comment"):
-        _check_text(file, payload)
+    for form in formats():
+        _check(form.file, payload)
+    _check_text("comment", payload)
     _check_console(_view(payload))
-    _check_record(_run(payload))
-    _check_page("page", payload)
-    _check_xml(payload)
-    _check_sarif(_view(payload))
+
+
+def _check(file, payload):
+    CHECKS.get(Path(file).suffix, _check_plain)(file, payload)
+
+
+def _check_plain(file, payload):
+    """Check a format that is not known here: it acts on no terminal, and has no line more."""
+    text = WRITTEN[file](payload)
+    check_lines(text)
+    assert text.count("\n") == WRITTEN[file]("word").count("\n")
+
+
+@pytest.mark.parametrize("payload", ["::error::owned", "\x1b[2J", "a\nb"])
+def test_a_format_that_shows_texts_as_they_are_fails(monkeypatch, payload):
+    raw = Format(id="raw", file="raw.txt", render=lambda view: view.policy)
+    monkeypatch.setitem(WRITTEN, raw.file, partial(_rendered, raw))
+    _check(raw.file, "word")
+    with pytest.raises(AssertionError):
+        _check(raw.file, payload)
 
 
 def _check_text(file, payload):
@@ -152,14 +175,18 @@ def _check_console(view):
     assert re.sub("\033\\[[0-9]+m", "", coloured) == text
 
 
-def _check_record(run):
-    text = render_run_record(run.result)
+def _check_record(file, payload):
+    text = WRITTEN[file](payload)
     assert text.isascii()
-    assert json.loads(text)["policy"] == run.result.gate_input.policy.name
+    assert json.loads(text)["policy"] == _run(payload).result.gate_input.policy.name
     assert [line for line in text.splitlines() if line.lstrip().startswith(("::", "##["))] == []
-    lines = list(rows_jsonl(run.result))
-    assert [json.loads(line)["key"] for line in lines] == [j.unit.key for j in run.result.assessed]
-    assert all(line.isascii() and line.count("\n") == 1 for line in lines)
+
+
+def _check_rows(file, payload):
+    text = WRITTEN[file](payload)
+    assert text.isascii()
+    keys = [json.loads(line)["key"] for line in text.splitlines()]
+    assert keys == [item.unit.key for item in _run(payload).result.assessed]
 
 
 def _elements(page):
@@ -177,19 +204,26 @@ def _xml_tags(text):
     return [element.tag for element in ET.fromstring(text).iter()]  # noqa: S314 (made by us)
 
 
-def _check_xml(payload):
-    text = WRITTEN["junit"](payload)
+def _check_xml(file, payload):
+    text = WRITTEN[file](payload)
     check_lines(text)
-    assert _xml_tags(text) == _harmless("junit", _xml_tags)
+    assert _xml_tags(text) == _harmless(file, _xml_tags)
 
 
-def _check_sarif(view):
-    text = render_sarif(view, {}, "name: x")
+def _check_sarif(file, payload):
+    text = WRITTEN[file](payload)
     assert text.isascii()
     for result in json.loads(text)["runs"][0]["results"]:
         message = result["message"]["text"]
         check_lines(message)
         assert not re.search(r"(?<!\\)(?:\\\\)*\[|@\w|://|\{\d", message, re.ASCII), message
+
+
+CHECKS = {
+    ".md": _check_text, ".html": _check_page, ".json": _check_record, ".jsonl": _check_rows,
+    ".xml": _check_xml, ".sarif": _check_sarif,
+}  # fmt: skip
+"""What each kind of file is checked for besides; of any other kind `_check_plain` is."""
 
 
 @pytest.mark.walk(6)
@@ -222,6 +256,12 @@ def test_hashed_texts_do_not_leak():
         for hidden in ("The delivery was late", "The sentiment is", "Text of doc-1"):
             assert hidden not in text
         assert "sha256:" in text
+
+
+def test_no_shipped_format_is_left_out():
+    assert {name for feature in SHIPPED for name in feature.formats} <= {
+        form.id for form in formats()
+    }
 
 
 def test_there_are_enough_payloads():
