@@ -286,20 +286,17 @@ def scan(  # noqa: PLR0913 (what is tested, and how; most by name)
     member = np.array([[t in node.columns for t in order] for node in nodes], dtype=np.float64)
     no_verdict: dict[str, str] = {}
     expected = np.ones_like(next(iter(columns.values())), dtype=bool) if asked is None else asked
-    fits = [
-        _column(
-            name,
-            _fit(values[:, prompts], expected[:, prompts], identities),
-            member,
-            nodes,
-            of_each,
-            shares.get(name, 1.0),
-            no_verdict,
+    tested, models = [], []
+    for name, values in sorted(columns.items()):
+        fit = _fit(values[:, prompts], expected[:, prompts], identities)
+        if isinstance(fit, str):
+            no_verdict[name] = fit
+            continue
+        each, untested = _column(
+            name, fit, nodes, member=member, phrases=of_each, share=shares.get(name, 1.0)
         )
-        for name, values in sorted(columns.items())
-    ]
-    tested, models = [each for each in fits if each], []
-    for each in tested:
+        no_verdict |= untested
+        tested.append(each)
         if each.tested.any():
             model, stretch = _model(
                 _rows(each.weights[each.tested]),
@@ -547,19 +544,11 @@ def _controls(column: _Column) -> int:
     return int(column.fit.is_kept[column.weights.shape[1] :].sum())
 
 
-def _column(  # noqa: PLR0913, PLR0917 (a column and how it is tested)
-    name: str,
-    fit: _Fit | str,
-    member: Floats,
-    nodes: Sequence[Node],
-    phrases: Floats,
-    share: float,
-    no_verdict: dict[str, str],
-) -> _Column | None:
-    """Return a column with what can be tested in it; what cannot is added to `no_verdict`."""
-    if isinstance(fit, str):
-        no_verdict[name] = fit
-        return None
+def _column(
+    name: str, fit: _Fit, nodes: Sequence[Node], *, member: Floats, phrases: Floats, share: float
+) -> tuple[_Column, dict[str, str]]:
+    """Return a column with what can be tested in it, and why the rest of it cannot."""
+    no_verdict: dict[str, str] = {}
     n_identities = len(phrases)
     named, controls = fit.is_kept[:n_identities], fit.is_kept[n_identities:]
     decided = member * named
@@ -580,7 +569,7 @@ def _column(  # noqa: PLR0913, PLR0917 (a column and how it is tested)
             if len(node.columns) == 1:
                 no_verdict[node.level] = ", ".join(too_few)
     of_controls = fit.sampling[n_identities:][controls]
-    return _Column(
+    column = _Column(
         name=name,
         fit=fit,
         weights=weights,
@@ -594,6 +583,7 @@ def _column(  # noqa: PLR0913, PLR0917 (a column and how it is tested)
         shared=float(of_controls.mean() + fit.spread) / len(of_controls),
         stretch=np.ones(len(nodes)),
     )
+    return column, no_verdict
 
 
 def _fit(values: Floats, asked: _Bools, n_identities: int) -> _Fit | str:

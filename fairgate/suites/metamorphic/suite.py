@@ -190,21 +190,17 @@ class MetamorphicSuite(SuiteDefinition):
         documents = document_columns(self.policy, units, executions, vectors)
         label_ranks = self.task.ranks if self.task is not None else {}
         assessed = assess_pairs(units, self.relations, readings, documents, label_ranks)
-        for name in self._score_columns:
-            scores = {name: _scores(assessed)}
-            assessed = replace(assessed, columns={**assessed.columns, **scores}, alike=None)
+        more = {name: _scores(assessed) for name in self._score_columns}
         if any(self.pool_columns.values()):
-            pooled = pool_columns_of(self.pool_columns, assessed, readings, executions, vectors)
-            assessed = replace(assessed, columns={**assessed.columns, **pooled}, alike=None)
+            more |= pool_columns_of(self.pool_columns, assessed, readings, executions, vectors)
         if self.setup.has_reference:
             from fairgate.suites.metamorphic.shift import shift_columns
 
-            shifts = shift_columns(self, assessed, readings, executions, vectors)
-            assessed = replace(assessed, columns={**assessed.columns, **shifts}, alike=None)
+            more |= shift_columns(self, assessed, readings, executions, vectors)
         elif self.setup.lacks_base:
-            none = Column.of([Reason.NO_BASE] * len(units))
-            shifts = dict.fromkeys(self.shift_columns, none)
-            assessed = replace(assessed, columns={**assessed.columns, **shifts}, alike=None)
+            more |= dict.fromkeys(self.shift_columns, Column.of([Reason.NO_BASE] * len(units)))
+        if more:
+            assessed = replace(assessed, columns={**assessed.columns, **more}, alike=None)
         if not self.policy.retrieve_only:
             return assessed
         return replace(assessed, decisive=NET if EXPOSURE[0] in self.columns else OVERLAP.column)
