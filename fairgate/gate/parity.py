@@ -331,7 +331,8 @@ class ParityQuestion:
     lacks_base: bool = False
     """Whether that is because no base commit is known."""
     is_open: str = ""
-    """Which column that the suite has came without values, and why: nobody passes by the others."""
+    """Which column, or which relation, of the suite has no values, and why: the others alone let
+    nobody pass."""
 
     @property
     def varies(self) -> bool:
@@ -413,6 +414,7 @@ def question(
         return _nothing(outcome, against, table, where, why)
     now = columns_of(outcome.asked(against), table, prompts)
     in_phrases = _in_phrases_of(outcome, table, prompts)
+    uncontrolled = _uncontrolled(outcome, against, table, where)
     measured = {name: ~np.isnan(prompts.matrix(table.values[name])) for name in now}
     ask = partial(
         ParityQuestion, suite=table.suite, outcome=outcome, against=against, prompts=prompts
@@ -423,8 +425,8 @@ def question(
             now=now,
             measured=measured,
             in_phrases=in_phrases,
-            lacking="" if now else _absent(outcome, against, table),
-            is_open=_without_values(outcome, against, table, now),
+            lacking="" if now else uncontrolled or _absent(outcome, against, table),
+            is_open=uncontrolled or _without_values(outcome, against, table, now),
             lacks_base=not now and any(lacks_base(c.column, table) for c in outcome.asked(against)),
         )
     then = columns_of(outcome.asked(against), before, prompts)
@@ -447,6 +449,31 @@ def question(
         measured={name: measured[name] for name in both},
         in_phrases=changed,
         lacking=lacking,
+        is_open=uncontrolled,
+    )
+
+
+def _uncontrolled(
+    outcome: ParityOutcome, against: Against, table: Table, where: Mapping[str, str]
+) -> str:
+    """Name the relations of a slice without a value for lack of control prompts of their own.
+
+    Beside other relations their rows would count for nothing, and whoever they harm would pass.
+    """
+    main = next((c.column for c in outcome.asked(against) if c.column in table.values), None)
+    if main is None or "relation" not in table.dimensions:
+        return ""
+    asked = ~table.control & table.counted_rows(where) & table.slice_mask(where)
+    has_value = set(table.levels("relation", asked & ~np.isnan(table.values[main])))
+    has_control = set(table.levels("relation", table.control))
+    relations = table.levels("relation", asked)
+    lacking = [name for name in relations if name not in has_value | has_control]
+    if not lacking:
+        return ""
+    who = f"relation {lacking[0]} asks" if len(lacking) == 1 else f"relations {listed(lacking)} ask"
+    return (
+        f"{who} no control prompts to compare answers with: return follow-ups with `control=True` "
+        "for the terms of the suite's control set, or bound `asr/generation` in a suite of its own"
     )
 
 

@@ -59,7 +59,7 @@ class Setup:
     """What a suite needs to know of the policy around it."""
 
     seed: int
-    """Keys of excluded cases: in no verdict, in no majority of the controls."""
+    """The policy's seed, from which cases are drawn and shuffled."""
     retriever: str | None = SYSTEM_RETRIEVER
     """Which of the system's retrievers answers; None asks without documents."""
     top_k: int = 0
