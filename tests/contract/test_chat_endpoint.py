@@ -1,10 +1,14 @@
 """A model behind an OpenAI-compatible endpoint: asked as its makers document it, never believed."""
 
+import hashlib
 import json
 
 import pytest
 from contract.conftest import ASKED, NO_RETRIEVAL
 from fakes import rag_app
+
+from fairgate.systems.budget import Meter
+from fairgate.systems.generator import ChatEndpoint, EndpointGeneratorPolicy, EndpointPart
 
 SECRET = "swordfish-0815"  # noqa: S105  # of nothing
 
@@ -263,6 +267,18 @@ def test_answers_are_kept_apart_by_all_that_is_sent(chat, gate):
         assert gate(generator=generator, revision="r1", **fields) == 0
         counts.append(len(chat.seen))
     assert counts == [ASKED, ASKED, ASKED, ASKED, 0]
+
+
+def test_stored_answers_stay_those_of_their_endpoint():
+    """A key that a policy does not set asks no endpoint for what an earlier version stored."""
+    endpoint = EndpointPart(base_url="http://127.0.0.1:8000/v1", model="small", revision="r1")
+    sent = (
+        "('chat-1', 'http://127.0.0.1:8000/v1/chat/completions', 'small', 'r1', None, "
+        "Decoding(temperature=0.0, top_p=1.0, top_k=0, max_new_tokens=150, thinking_tokens=4096, "
+        "seed=42))"
+    )
+    asked = ChatEndpoint(EndpointGeneratorPolicy(endpoint=endpoint), Meter(), bool)
+    assert asked.fingerprint == hashlib.sha256(sent.encode()).hexdigest()
 
 
 @pytest.mark.parametrize(
