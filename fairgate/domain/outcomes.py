@@ -119,6 +119,11 @@ class RuleResult:
     """What keeps this failure from stopping the build; the outcome stays `fail`."""
 
     @property
+    def is_binding(self) -> bool:
+        """Return whether a failure can stop the build: the rule has a limit and is not advisory."""
+        return not (self.advisory or self.is_reported)
+
+    @property
     def fails_gate(self) -> bool:
         """Return whether the build stops by this rule's failure: it is not advisory, nor waived."""
         return self.outcome is Outcome.FAIL and not self.advisory and self.waiver is None

@@ -260,7 +260,7 @@ def weigh_evidence(
     if policy.constant_answers == "refuse":
         problems += constant_answers(readable_answers(assessed))
     asking = [rule for rule in rules if not rule.is_reported]
-    binding = [rule for rule in asking if not rule.advisory]
+    binding = [rule for rule in rules if rule.is_binding]
     limiting = [
         rule
         for rule in asking
@@ -435,7 +435,7 @@ def decide(
     estimate that chance alone could have put beyond its bound is no failure. `overlaps` are those
     with baseline and anchor, where there are such runs.
     """
-    binding = [rule for rule in rules if not rule.advisory and not rule.is_reported]
+    binding = [rule for rule in rules if rule.is_binding]
     if any(rule.fails_gate and not (rule.doubts.is_bare and evidence.problems) for rule in binding):
         return Outcome.FAIL, ExitCode.GATE_FAILED
     incomplete = any(rule.doubts.is_incomplete for rule in binding)

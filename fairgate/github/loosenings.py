@@ -141,7 +141,7 @@ def _stops_build(rule: RuleResult) -> bool:
     """
     _, code = decide([rule], _ENOUGH, ())
     is_missing = rule.outcome in (Outcome.NOT_EVALUATED, Outcome.INCONCLUSIVE)
-    is_missing &= not (rule.advisory or rule.is_reported or rule.is_first_run)
+    is_missing &= rule.is_binding and not rule.is_first_run
     return is_missing or code is not ExitCode.PASS
 
 

@@ -334,8 +334,7 @@ def _stopping(rules: Sequence[RuleResult]) -> list[CatchingRule]:
             position=rule.position,
         )
         for rule in rules
-        if not rule.advisory and not rule.is_reported
-        if rule.fails_gate or rule.outcome is Outcome.INCONCLUSIVE
+        if rule.is_binding and (rule.fails_gate or rule.outcome is Outcome.INCONCLUSIVE)
     ]
 
 
