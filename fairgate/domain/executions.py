@@ -69,7 +69,10 @@ def shared_entry(stored: dict[KeyType, Thing], name: KeyType, thing: Thing, most
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoding:
-    """How answers are generated. Temperature 0 is greedy and ignores `top_p`, `top_k` and seed."""
+    """How answers are generated. Temperature 0 is greedy and ignores `top_p`, `top_k` and seed.
+
+    Its `repr` identifies answers of endpoints that are stored.
+    """
 
     temperature: float = 0.0
     top_p: float = 1.0

@@ -29,13 +29,13 @@ _FEWEST_WORDS = 3
 """Of a sentence that is worth looking for in files."""
 
 
-class Part(BaseModel):
+class OutputPart(BaseModel):
     """A part of what is printed as JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Example(Part):
+class Example(OutputPart):
     """One case of a finding, for `fairgate explain RUN CASE`."""
 
     case: str
@@ -44,7 +44,7 @@ class Example(Part):
     usual: str | None = Field(description="An answer to a control prompt of the same source.")
 
 
-class Finding(Part):
+class Finding(OutputPart):
     """Somebody who fails a rule, or a bound that is broken."""
 
     rule: str
@@ -70,7 +70,7 @@ class Finding(Part):
     examples: list[Example]
 
 
-class Wrong(Part):
+class Wrong(OutputPart):
     """One thing wrong with the input, or why the command could not go on."""
 
     path: str = Field(default="", description="The file; empty where it is about none.")
@@ -79,7 +79,7 @@ class Wrong(Part):
     message: str
 
 
-class Document(Part):
+class Document(OutputPart):
     """What `--format json` prints, whatever the command."""
 
     format: Literal["fairgate-output/1"] = "fairgate-output/1"

@@ -7,12 +7,12 @@ from typing import Literal
 from pydantic import Field
 
 from fairgate.features.record.run import Origin, ReadWaiver, Selected, Verdict
-from fairgate.reports.findings import Part
+from fairgate.reports.findings import OutputPart
 
 FORMAT = "fairgate-record/1"
 
 
-class Commit(Part):
+class Commit(OutputPart):
     """A commit, as git has it."""
 
     id: str
@@ -20,7 +20,7 @@ class Commit(Part):
     author: str = Field(description="Name of its author; empty: git does not know it.")
 
 
-class Written(Part):
+class Written(OutputPart):
     """When an entry of the policy was written."""
 
     when: Literal["before", "with", "unknown"] = Field(
@@ -30,7 +30,7 @@ class Written(Part):
     why: str = Field(description="Why it is not known; empty where it is.")
 
 
-class Waived(ReadWaiver, Part):
+class Waived(ReadWaiver, OutputPart):
     """What keeps a failure from stopping a build."""
 
     written: Written
@@ -39,7 +39,7 @@ class Waived(ReadWaiver, Part):
 Unit = Literal["points", "score", "value"]
 
 
-class Difference(Part):
+class Difference(OutputPart):
     """Somebody beside what they are compared with; of the annex no finding by itself."""
 
     suite: str
@@ -59,7 +59,7 @@ class Difference(Part):
     phrases: dict[str, float] = Field(description="Phrases that name one identity: differences.")
 
 
-class Claim(Part):
+class Claim(OutputPart):
     """What one rule asked, by which limit, and what was measured."""
 
     question: str
@@ -93,7 +93,7 @@ class Claim(Part):
     waived: Waived | None
 
 
-class Selection(Selected, Part):
+class Selection(Selected, OutputPart):
     """How often test scores of one identity reached the cut-off; a description, no finding."""
 
     selected: float = Field(description="Of `sources`; of several phrases their mean.")
@@ -102,7 +102,7 @@ class Selection(Selected, Part):
     level: float = Field(description="Of each range by itself.")
 
 
-class Texts(Part):
+class Texts(OutputPart):
     """Where a suite's texts come from."""
 
     name: str = Field(description="As the policy names it.")
@@ -110,7 +110,7 @@ class Texts(Part):
     sha256: str = Field(description="Of the file in the commit tested; empty: it has none.")
 
 
-class TestedRun(Verdict, Origin, Part):
+class TestedRun(Verdict, Origin, OutputPart):
     """One finished run of one policy."""
 
     is_table: bool = Field(description="Whether answers were read from a table.")
@@ -141,7 +141,7 @@ class TestedRun(Verdict, Origin, Part):
     repeat: list[str] = Field(description="Commands that repeat the run.")
 
 
-class Record(Part):
+class Record(OutputPart):
     """The record: what was tested, by which limits, and what was measured."""
 
     format: Literal["fairgate-record/1"] = FORMAT  # type: ignore[assignment]
