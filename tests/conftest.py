@@ -61,7 +61,7 @@ def pytest_collection_finish():
 
 SECONDS = 2.0
 """Most processor time of a test of `make test`, its child processes included."""
-ALLOWED = 1.5
+ALLOWED = 1.25
 """Times as much before a test fails: the same work costs more beside a busy neighbour."""
 ELSEWHERE = {"whole", "slow", "torch", "benchmark", "systems", "node", "browser", "gfm"}
 """Marks of what `make test` leaves to other targets."""
