@@ -49,7 +49,7 @@ class EndpointEmbedder:
     anything that is not one finite vector a text, UsageError where the key is not set.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (one setting of the policy each; most by name)
         self,
         url: str,
         model: str,
@@ -57,13 +57,15 @@ class EndpointEmbedder:
         *,
         api_key_env: str | None = None,
         timeout: float = 30.0,
+        at_once: int = AT_ONCE,
         pause: Callable[[float], None] | None = None,
     ) -> None:
         """Name endpoint, model and the variable that holds the key; nothing is asked yet.
 
         `meter` counts every request before it is sent, and what its answer cost; `timeout` is in
-        seconds, of one attempt; `pause` replaces waiting between attempts. Raises UsageError where
-        the key would travel in the clear.
+        seconds, of one attempt; `at_once` texts are sent in one
+        request, and half as many where the server refuses these; `pause` replaces waiting between
+        attempts. Raises UsageError where the key would travel in the clear.
         """
         if api_key_env is not None and not keeps_secrets(url):
             raise UsageError(
@@ -72,8 +74,7 @@ class EndpointEmbedder:
             )
         self._url = url.rstrip("/") + "/embeddings"
         self._model = model
-        self._at_once = AT_ONCE
-        """Texts of one request; half as many from where the server refuses these."""
+        self._at_once = at_once
         self._meter = meter
         self._service = HttpService(
             name=f"the endpoint {quoted(self._url)}, model {quoted(model)}",

@@ -201,6 +201,9 @@ def test_fewer_texts_are_sent_where_so_many_are_refused(endpoint, most, refusal,
     endpoint.seen.clear()
     embedder.embed(["a"] * 64)  # remembered
     assert len(endpoint.seen[0][1]["input"]) <= most
+    endpoint.seen.clear()
+    client(endpoint, at_once=7).embed(["a"] * 10)  # set
+    assert [len(body["input"]) for _, body, _ in endpoint.seen] == [7, 3]
 
 
 FOUND = {
