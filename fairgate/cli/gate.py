@@ -39,10 +39,10 @@ from fairgate.terminal.output import progress_for, report_run, say
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
 @format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@click.option("--verbose", is_flag=True, help="Print every rule, identity and figure, too.")
+@click.option("--verbose", is_flag=True, help="Also print every rule, identity and figure.")
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N",
-    help="Ask about at most N sources or items a suite: a first look, not the gate.",
+    help="Ask about at most N sources or items per suite: a first look, not the gate.",
 )  # fmt: skip
 @allow_python
 @runtime_options

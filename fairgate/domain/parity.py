@@ -180,11 +180,11 @@ class ParityResult:
     """Every identity in every column of the outcome."""
     bands: Sequence[ColumnBand] = ()
     reach: Mapping[str, float] = field(default_factory=dict)
-    """Level to the least difference that would have been named 8 times of 10."""
+    """Level to the least difference that would have been named 8 times out of 10."""
     reach_column: str = ""
     """The column in whose unit `reach` is."""
     by_column: Mapping[str, float] = field(default_factory=dict)
-    """Column to the least difference of one identity that would have been named 8 times of 10."""
+    """Column to the least difference of one identity that is named 8 times out of 10."""
     sources: int = 0
     controls: int = 0
     """Control prompts of a source."""

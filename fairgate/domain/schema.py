@@ -42,7 +42,7 @@ def _address(text: str) -> str:
 
 Address = Annotated[str, Field(pattern=r"^https?://[^\s@]+$"), AfterValidator(_address)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
-LIMIT = "Use only the first so many sources; of question items whole groups of four, a category."
+LIMIT = "Use only the first N sources; for question items, N per category in groups of four."
 _BRANCH = re.compile(r"<[a-z-]+>")
 
 
@@ -87,10 +87,10 @@ class ScorePolicy(Strict):
     """How a score is read from an answer, and which way is worse."""
 
     low: Finite | None = Field(
-        default=None, alias="from", description="Lowest score; one below is unreadable."
+        default=None, alias="from", description="Lowest score; anything below is unreadable."
     )
     high: Finite | None = Field(
-        default=None, alias="to", description="Highest score; one above is unreadable."
+        default=None, alias="to", description="Highest score; anything above is unreadable."
     )
     marker: Text | None = Field(
         default=None,
@@ -100,7 +100,7 @@ class ScorePolicy(Strict):
         default=None, description="Path of the score in an answer in JSON: `$.score`, `$[*].limit`."
     )
     better: Literal["higher", "lower"] = Field(
-        default="higher", description="Which scores are the better ones."
+        default="higher", description="Which scores are better."
     )
     selected: SelectedPolicy | None = Field(
         default=None,
@@ -128,12 +128,12 @@ class ActionsPolicy(Strict):
     ignore: list[Text] = Field(
         default_factory=list,
         description="Arguments that are not compared; inner ones `loan.note`. Amounts are "
-        "a `score` by its path, in a suite of their own.",
+        "a `score` with a path, in a suite of their own.",
     )
-    order: bool = Field(default=False, description="The order of the calls counts, too.")
+    order: bool = Field(default=False, description="Whether the order of calls counts as well.")
     without_call: Literal["unreadable", "no-action"] = Field(
         default="unreadable",
-        description="What an answer in words alone is.",
+        description="How an answer without a call counts.",
     )
 
 
@@ -277,7 +277,7 @@ class SuiteModel(NamesOutside):
     """A literal in every kind."""
     thinking: list[Annotated[list[Text], Field(min_length=2, max_length=2)]] = Field(
         default_factory=list,
-        description="More pairs of tags between which the model thinks.",
+        description="Further pairs of tags that enclose the model's thinking.",
     )
 
     @model_validator(mode="after")

@@ -33,7 +33,7 @@ def _of_a_run(default: str) -> Callable[[Callback], Callback]:
         ),
         click.option("--policy", type=shared.EXISTING_FILE, help=of_run),
         click.option("--output", type=file, help=f"File to write (default: {default})."),
-        click.option("--date", type=shared.DATE, help="Date to store (default: today)."),
+        click.option("--date", type=shared.DATE, help="Date to record (default: today)."),
         shared.runtime_options,
     )
 

@@ -65,10 +65,10 @@ _PHRASE = 26
 @click.option(
     "--verdict",
     type=click.Choice(["right", "wrong"]),
-    help="Your word on whether the answers were read right, kept in labels/<policy name>.jsonl.",
+    help="Whether the answers were read right; kept in labels/<policy name>.jsonl.",
 )
-@click.option("--by", metavar="NAME", help="Who says so.")
-@click.option("--date", type=shared.DATE, help="Date to store (default: today).")
+@click.option("--by", metavar="NAME", help="Who judges.")
+@click.option("--date", type=shared.DATE, help="Date to record (default: today).")
 @shared.json_option
 @shared.runtime_options
 def explain(run: Path, case: str, **options: Any) -> int:

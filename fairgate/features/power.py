@@ -1,7 +1,7 @@
 """`fairgate power`: how much of a difference a suite can see, and how many sources more would take.
 
-By the closed forms of `stats/scan.py`: what its scan names 8 times of 10. They rest on how answers
-vary within a source, and on how far control prompts lie apart: as a run or the baseline shows it.
+By the closed forms of `stats/scan.py`: what its scan names 8 times out of 10. They rest on how
+answers vary within a source and how far control prompts lie apart, as a run or the baseline shows.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class OutcomePower:
     prompts: int
     """Questions to a source."""
     reach: Mapping[int, Mapping[str, float]]
-    """Sources to level to the least difference that is named 8 times of 10."""
+    """Sources to level to the least difference that is named 8 times out of 10."""
 
 
-@click.command(short_help="Show what the suite can detect, and how many sources would do.")
+@click.command(short_help="Show what the suite can detect, and how many sources it needs.")
 @click.argument("policy", type=shared.POLICY_FILE)
 @click.option("--run", type=shared.EXISTING_FOLDER, help="A finished run that shows the noise.")
 @shared.json_option
@@ -76,8 +76,8 @@ class OutcomePower:
 def power(policy: Path, **options: Any) -> int:
     """Show which differences POLICY can see for one identity, a category and everybody.
 
-    For each outcome and number of sources: what parity names 8 times of 10. The noise is that of
-    --run, else of the baseline (baselines/<policy name>.json), else an assumed one.
+    For each outcome and number of sources: what parity names 8 times out of 10. The noise is that
+    of --run, else of the baseline (baselines/<policy name>.json), else an assumed one.
     """
     if options["run"] is None:
         shared.refuse_machine_options("--run RUN, whose documents are embedded again")
@@ -183,8 +183,8 @@ def power_lines(powers: Sequence[OutcomePower]) -> Iterator[str]:
         yield "No suite asks control prompts: parity can be asked of none."
         return
     yield (
-        "Parity names 8 times of 10 who differs from control prompts by so many points; a rule "
-        "fails where that is beyond its limit, too."
+        "Parity names 8 times out of 10 who differs from control prompts by this many points; a "
+        "rule fails where that is also beyond its limit."
     )
     for each in powers:
         yield ""

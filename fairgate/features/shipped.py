@@ -40,7 +40,7 @@ SHIPPED = (
         before="rescore",
     ),
     _single(WHY, "Ask three questions: what would a run measure?", id="doctor", answers=True),
-    _single(WHY, "Show what the suite can detect, and how many sources would do.", id="power"),
+    _single(WHY, "Show what the suite can detect, and how many sources it needs.", id="power"),
     _single(WHY, "Write what runs measured as a record to sign.", id="record", answers=True),
     _single(MORE, "Prepare a corpus for the retriever.", id="corpus"),
     _single(
@@ -61,7 +61,7 @@ SHIPPED = (
         },
     ),
     _single(
-        CI, "Judge the parts of a run, asked with `run --shard`, as one.", id="shards",
+        CI, "Judge the parts of a sharded run (`run --shard`) as one.", id="shards",
         name="merge", answers=True, steps={"shard": ".shards.change:ask_part"},
         extends={"run": ".shards:run_in_parts", "github": ".shards.change:gate_in_parts"},
     ),
@@ -70,7 +70,7 @@ SHIPPED = (
         first=".changes.code:hide_plugins_of_a_change",
         commands={
             "comment": Command(
-                ".changes.comment:comment", "Print what a pull request is told of a run.", group=CI
+                ".changes.comment:comment", "Print the pull request comment of a run.", group=CI
             ),
         },
         extends={"run": ".changes:run_of_a_change"},

@@ -26,10 +26,10 @@ _PARQUET = b"PAR1"
 @click.argument("file", metavar="FILE")
 @click.option("--source", metavar="COLUMN", help="Which rows belong together: question, résumé.")
 @click.option("--who", metavar="COLUMN", help="Who is named.")
-@click.option("--category", metavar="COLUMN", help="What the identity is one of: gender, age.")
+@click.option("--category", metavar="COLUMN", help="Category of the identity: gender, age.")
 @click.option(
     "--outcome", multiple=True, metavar="COLUMN",
-    help="Number or label. Without a column of who is named: one for each identity.",
+    help="Number or label. Without a column that says who is named: one column for each identity.",
 )  # fmt: skip
 @click.option("--repeat", metavar="COLUMN", help="Number of the repeat; repeats are averaged.")
 @click.option(
@@ -42,18 +42,18 @@ _PARQUET = b"PAR1"
 )
 @click.option(
     "--better", type=click.Choice(["higher", "lower"]), default="higher", show_default=True,
-    help="Which scores are the better ones.",
+    help="Which scores are better.",
 )  # fmt: skip
 @click.option(
     "--selected-from", type=float, metavar="SCORE",
-    help="Report who is selected, too: rates of this score or a better one, and their ratios.",
+    help="Also report who is selected: rates of this score or better, and their ratios.",
 )  # fmt: skip
 @click.option("--baseline", metavar="FILE", help="An earlier table, to compare with.")
 @click.option("--out", type=FOLDER, help="Folder for report and record (default: in the cache).")
 @click.option("--report-only", is_flag=True, help="Exit 0 whatever the verdict; it is still shown.")
 @format_option
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
-@click.option("--verbose", is_flag=True, help="Print every rule, identity and figure, too.")
+@click.option("--verbose", is_flag=True, help="Also print every rule, identity and figure.")
 @cache_option
 def table(file: str, **options: Any) -> int:
     """Judge the table FILE (CSV, TSV, JSON Lines, Parquet; `-`: standard input).

@@ -154,7 +154,7 @@ def most_pairs(suite: Suite, questions: int) -> int | None:
 
 
 def most_questions(units: Sequence[Unit], *, is_greedy: bool, pairs: int | None = None) -> int:
-    """Return how many questions crossing can add for at most so many of these pairs.
+    """Return how many questions crossing can add for at most this many of these pairs.
 
     Two for each pair; sampled answers are also asked again, once for the pair and once for its
     source (a greedy one is known already).

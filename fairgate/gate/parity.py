@@ -765,7 +765,7 @@ def _in_phrases(
 
 
 def _reach(scanned: ScanResult, column: str) -> dict[str, float]:
-    """Return by level the least difference in a column that is named 8 times of 10."""
+    """Return by level the least difference in a column that is named 8 times out of 10."""
     reach: dict[str, float] = {}
     for look in scanned.looks:
         if look.column == column and np.isfinite(look.high) and look.standard_error > _ROUNDING:

@@ -235,7 +235,7 @@ def artifact_file(
 def files_in(
     api: GitHubApi, repository: str, number: int, artifact: str, names: Sequence[str], most: int
 ) -> dict[str, bytes]:
-    """Return files of an archive, of at most so many bytes, as its archive. Raises DataError."""
+    """Return files of an archive, of at most this many bytes, as its archive. Raises DataError."""
     raw = api.download(f"/repos/{repository}/actions/artifacts/{number}/zip", most)
     contents, remaining_bytes, member = dict[str, bytes](), most, names[0]
     try:

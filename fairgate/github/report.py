@@ -155,12 +155,12 @@ class ChangeReport:
         return self.exit_code != 0 or is_open or self.edits_rules
 
     def comment(self, report_url: str, most: int | None = None) -> str:
-        """Return the comment without its marker, in at most so many bytes (GitHub's limit)."""
+        """Return the comment without its marker, in at most this many bytes (GitHub's limit)."""
         room = most or COMMENT_LIMIT
         return pull_request_comment(self.view, self.notes, report_url=report_url, most=room)
 
     def summary(self, most: int | None = None) -> str:
-        """Return the job summary, in so many bytes (the runner's limit)."""
+        """Return the job summary, in this many bytes (the runner's limit)."""
         return job_summary(self.view, self.notes, limit=most or SUMMARY_BYTES)
 
 
@@ -499,7 +499,7 @@ def _listed(title: str, items: Sequence[str], most: int | None, room: _Room) -> 
 def pull_request_comment(
     view: View, notes: Notes, *, report_url: str, most: int = COMMENT_LIMIT
 ) -> str:
-    """Return the comment without its marker, in at most so many characters as GitHub counts."""
+    """Return the comment without its marker, in at most this many characters as GitHub counts."""
     with_warning = view
     if notes.edits and notes.edits.loosened:
         less = figures.count(len(notes.edits.loosened), "thing")

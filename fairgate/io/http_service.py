@@ -181,7 +181,7 @@ class HttpService:
         if by_words is not None and (advice := by_words(message)):
             return advice
         if answer.status == TOO_LARGE and re.search(_BYTES, message, re.IGNORECASE):
-            return "it takes no request of so many bytes: raise its limit, or send shorter texts"
+            return "it takes no request of this size: raise its limit, or send shorter texts"
         status = meant(answer)
         if status in self.hints and status != TOO_LARGE:
             return self.hints[status]

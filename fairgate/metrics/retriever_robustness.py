@@ -27,7 +27,7 @@ BANDS = ("perfectly-stable", "high", "moderate", "low")
 PAPER_BANDS = (0.63, 1.31)
 _ENUMERATED = 6  # up to 720 assignments are cheaper to enumerate for all pairs at once
 _GRAM_LIMIT = 6000
-"""Up to so many documents all inner products are computed once (288 MB)."""
+"""Up to this many documents, all inner products are computed once (288 MB)."""
 _CHUNK_WITH_GRAM = 1 << 15
 _CHUNK = 1 << 8  # the gathered vectors of a chunk stay in the processor's cache
 

@@ -22,7 +22,7 @@ from fairgate.relations.oracles.text import (
 )
 
 _TAG_TOKENS = 32
-"""A closing tag lies in the last so many tokens: the longest has 27 characters."""
+"""A closing tag lies within this many tokens of the end: the longest has 27 characters."""
 Probabilities = npt.NDArray[np.float64]
 Tokens = tuple[int, ...]
 

@@ -64,7 +64,7 @@ _MASK_INPUTS: Mapping[str, int] = {
 """Operators that masks are made with, and how many of their first inputs decide: further ones are
 shapes and axes."""
 _TRIED = 64
-"""Tokens: the trial of joint steps shows what masks do within so many."""
+"""Tokens: the trial of joint steps shows what masks do within this many."""
 _HIDDEN = -1e4
 """What is added to hide a slot is this or less."""
 _TO_THE_END = float(2**31 - 1)

@@ -172,5 +172,5 @@ def read_reach(folder: ModelFolder, facts: GraphFacts) -> Reach:
 
 
 def _is_in_a_mask(window: int, distances: frozenset[int]) -> bool:
-    """Return whether a mask counts so many slots: `>` and `>=` differ by one."""
+    """Return whether a mask counts this many slots: `>` and `>=` differ by one."""
     return any(abs(distance - window) <= 1 for distance in distances)

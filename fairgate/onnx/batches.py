@@ -1,4 +1,4 @@
-"""Which rows a model runs together: as many as memory holds, and padded to widths of their own.
+"""Which rows a model runs together: as many as memory holds, and each padded to its own width.
 
 No result depends on how many there are, so rows that memory had no room for are simply run again,
 half as many at once.
@@ -84,7 +84,7 @@ class BatchSize:
         """What users should know: that memory ran out."""
 
     def fit(self, row_bytes: int, *, on_cpu: bool) -> None:
-        """Choose how many rows of so many bytes run together, if nobody has chosen.
+        """Choose how many rows of a given size run together, if nobody has chosen.
 
         Where free memory is not known, as on a GPU, it begins with the most.
         """

@@ -312,7 +312,7 @@ class JointRows:
     ) -> None:
         """Take the session that steps, and how many tokens follow.
 
-        Room is made at first for so many rows and for the longest one that will join.
+        Room is made at first for this many rows and for the longest one that will join.
         """
         self._session = session
         self._longest = longest
@@ -371,7 +371,7 @@ class JointRows:
         return logits[: self._rows]
 
     def _reserve(self, rows: int, slots: int, like: Sequence[npt.NDArray[Any]]) -> None:
-        """Make room for so many rows with so many slots each, and some to spare."""
+        """Make room for a number of rows with a number of slots each, and some to spare."""
         arrays = self._arrays
         row_capacity, slot_capacity = (arrays[0].shape[0], arrays[0].shape[2]) if arrays else (0, 0)
         if rows <= row_capacity and slots <= slot_capacity:

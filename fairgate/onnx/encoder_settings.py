@@ -112,7 +112,7 @@ class EncoderSettings:
     unit: bool = False
     """Whether vectors are scaled to length one."""
     dimensions: int | None = None
-    """Vectors are cut to so many components before they are scaled."""
+    """Vectors are cut to this many components before they are scaled."""
     max_tokens: int | None
     """Longer texts are cut after this many tokens, special tokens included; None: never."""
     cut_on_the_left: bool

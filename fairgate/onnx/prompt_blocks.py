@@ -33,7 +33,7 @@ class Cuts(NamedTuple):
     """Where prompts may be cut, in tokens from their first one on."""
 
     unit: int
-    """A cut is at a multiple; so many tokens' keys and values are kept and shared at a time."""
+    """A cut is at a multiple; this many tokens' keys and values are kept and shared at a time."""
     length: int
     """A multiple of `unit`: a piece ends at the next multiple, or with its prompt."""
 
@@ -69,7 +69,7 @@ class PromptBatch(NamedTuple):
 def whole_prompts(
     session: DecoderSession, most: int, rows: Sequence[Read], width_of: Callable[[int], int]
 ) -> Iterator[PromptBatch]:
-    """Yield rows that are read whole, at most so many together, padded to widths of their own."""
+    """Yield rows that are read whole, at most this many together, each padded to its own width."""
     lengths = [len(tokens) for tokens, _ in rows]
 
     def read(width: int, row_indices: list[int]) -> tuple[Logits, Cache]:

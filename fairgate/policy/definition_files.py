@@ -712,7 +712,7 @@ class _KnownWords:
 
 
 def _parts(words: Sequence[str], longest: int) -> Iterator[Sequence[str]]:
-    """Yield the runs of words that have so many letters at most."""
+    """Yield the runs of words that have at most this many letters."""
     for begin in range(len(words)):
         letters = 0
         for end, word in enumerate(words[begin:], start=begin + 1):

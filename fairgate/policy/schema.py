@@ -138,16 +138,18 @@ class WaiverPolicy(Strict):
     """A failure that stops no build until a date: known, and somebody answers for it."""
 
     rule: Text = Field(
-        description="Metric or `parity/OUTCOME`; with `/baseline` behind it of a worsening since."
+        description="Metric or `parity/OUTCOME`; append `/baseline` for a worsening since it."
     )
     who: Text | None = Field(
         default=None,
-        description="Of parity: `everybody`, a category or an identity.",
+        description="For parity rules: `everybody`, a category or an identity.",
     )
     where: dict[str, str] = Field(default_factory=dict, description=_WHERE)
     suite: str | None = Field(default=None, description="Suite, where several have the rule.")
     up_to: Finite = Field(description="Largest value that is waived.")
-    reason: Annotated[Text, Field(max_length=300)] = Field(description="Why; in every report.")
+    reason: Annotated[Text, Field(max_length=300)] = Field(
+        description="Why; shown in every report."
+    )
     owner: Annotated[Text, Field(max_length=100)] = Field(description="Who answers for it.")
     expires: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")] = Field(
         description="Last day, YYYY-MM-DD, at most 366 ahead."
@@ -186,8 +188,8 @@ class Policy(Strict):
     )
     min_decided: Fraction = Field(
         default=0.95,
-        description="Share of cases that must be decided, of each rule, too; of a slice "
-        "half of it.",
+        description="Share of cases that must be decided, overall and per rule; half of it for "
+        "a slice.",
     )
     constant_answers: Literal["refuse", "allow"] = Field(
         default="refuse",

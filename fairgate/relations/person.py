@@ -193,12 +193,12 @@ class PersonRelation(SameLabel):
         return changed
 
     def most_follow_ups(self, source: Source, sets: Sequence[PerturbationSet]) -> int:
-        """Return how many changes and controls a source of so many attributes has at most."""
+        """Return the most changes and controls that a source of this many attributes has."""
         controls = self.most_controls if any(group.control for group in sets) else 0
         return self.most_changes(len(source.attributes)) + controls
 
     def most_changes(self, stated: int) -> int:
-        """Return how many changes there are at most where so many attributes are stated."""
+        """Return the most changes that there are where this many attributes are stated."""
         return stated
 
     def fault(self, source_text: str, follow_up: FollowUp) -> str | None:

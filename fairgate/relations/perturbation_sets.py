@@ -73,7 +73,7 @@ class PerturbationSet:
         return min(term.phrases, key=digest)
 
     def of_phrases(self, most: int | None) -> PerturbationSet:
-        """Return the set with at most so many phrases of each term, the first ones."""
+        """Return the set with at most this many phrases of each term, the first ones."""
         if most is None or all(len(term.phrases) <= most for term in self.terms):
             return self
         terms = (replace(term, also=term.also[: most - 1]) for term in self.terms)

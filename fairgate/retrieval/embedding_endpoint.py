@@ -26,7 +26,7 @@ AT_ONCE = 64
 """Texts of one request, if nothing else is said."""
 _MOST_SHOWN = 200
 _FEWER = frozenset({400, 413, 422})
-"""Statuses with which servers refuse so many texts at once."""
+"""Statuses with which servers refuse too many texts at once."""
 
 
 class Metered(Protocol):
@@ -134,7 +134,7 @@ class EndpointEmbedder:
         return unit
 
     def _asked(self, texts: list[str]) -> Any:
-        """Return the vectors; None where the server refuses so many texts at once."""
+        """Return the vectors; None where the server refuses this many texts at once."""
         service = self._service
         request = service.send(self._url, {"model": self._model, "input": texts})
         ((_, answer),) = service.client.ask_all([request])

@@ -264,7 +264,7 @@ def _wilson(rate: float, answers: float) -> Interval:
 
 
 def _exact_low(events: float, answers: float, tail: float) -> float:
-    """Return the rate at which so many events or more have the probability `tail`.
+    """Return the rate at which this many events or more have the probability `tail`.
 
     C. J. Clopper and E. S. Pearson, "The use of confidence or fiducial limits illustrated in the
     case of the binomial", Biometrika 26 (1934) 404-413: the quantile of a beta distribution, so

@@ -89,7 +89,7 @@ _MOST_BESIDE = 80
 _FEWEST_SCANNED, _MOST_SCANNED = 4, 2000
 """Identities that are scanned beside all others, each by itself, and times how many others."""
 _POWER = 0.8416
-"""Quantile of the normal distribution for "8 times of 10"."""
+"""Quantile of the normal distribution for "8 times out of 10"."""
 _EQUAL: Mapping[str, float] = {}
 _Bools = npt.NDArray[np.bool_]
 _Weights = tuple[tuple[float, ...], ...]
@@ -123,7 +123,7 @@ class NodeEstimate:
 
     @property
     def reach(self) -> float:
-        """An effect that would have been named 8 times of 10."""
+        """An effect that would have been named 8 times out of 10."""
         return self.high - self.estimate + _POWER * self.standard_error
 
 
@@ -488,7 +488,7 @@ def noise_of(values: Floats, identities: int) -> tuple[float, float]:
 
 
 def planned_reach(plan: Plan, sources: int) -> dict[str, float]:
-    """Return by level an effect that the run names 8 times of 10; infinite without a verdict."""
+    """Return by level an effect that is named 8 times out of 10; infinite without a verdict."""
     reach = {node.level: math.inf for node in plan.nodes}
     has_few = plan.controls < FEWEST_CONTROLS or sources < FEWEST_SOURCES
     judged = [node for node in plan.nodes if len(node.columns) > 1 or not has_few]

@@ -31,16 +31,16 @@ Amount = Annotated[float, Field(gt=0, le=1e12)]
 
 
 class BudgetPart(Strict):
-    """The most that one run may ask; a run that needs more stops with exit code 5."""
+    """Limits of what one run may ask; a run that needs more stops with exit code 5."""
 
     requests: AtLeastOne | None = Field(
         default=None,
-        description="Questions, turns and requests of embeddings that are not stored.",
+        description="Most questions, turns and embedding requests that are not stored.",
     )
     tokens: AtLeastOne | None = Field(
-        default=None, description="Tokens of questions and answers, as answers report them."
+        default=None, description="Most tokens of questions and answers, as replies report them."
     )
-    seconds: Amount | None = Field(default=None, description="Seconds of asking.")
+    seconds: Amount | None = Field(default=None, description="Time limit for asking, in seconds.")
 
     @model_validator(mode="after")
     def _limits_something(self) -> Self:
@@ -51,7 +51,7 @@ class BudgetPart(Strict):
 
 BudgetField = Annotated[
     BudgetPart | None,
-    Field(description="The most that one run may ask."),
+    Field(description="Limits of what one run may ask."),
 ]
 
 
@@ -76,12 +76,12 @@ class Meter:
         self._most_tokens: int | None = None
 
     def allow(self, requests: int, tokens: int | None) -> None:
-        """Allow so many more requests and tokens, whatever the budget leaves; None: any tokens."""
+        """Allow more requests and tokens, whatever the budget leaves; None: any tokens."""
         self._most_requests = self.requests + requests
         self._most_tokens = None if tokens is None else self.tokens + tokens
 
     def spent(self, turns: int = 1) -> str:
-        """Return which limit is reached, for a sentence; empty while so many turns may be asked."""
+        """Return which limit is reached, for a sentence; empty while the turns may be asked."""
         budget = self._budget
         if self._most_requests is not None and self.requests + turns > self._most_requests:
             return f"{self._most_requests:,} requests{_AS_WHAT_DECIDES}"

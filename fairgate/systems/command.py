@@ -48,7 +48,7 @@ Arguments = Annotated[list[Text], Field(min_length=1)]
 class CommandAsked(Strict):
     """How a program is started and asked."""
 
-    run: Arguments = Field(description="Program and arguments; no shell is between.")
+    run: Arguments = Field(description="Program and arguments; run without a shell.")
     env: list[Variable] = Field(
         default_factory=list,
         description="NAMES of the environment variables that it is given.",
@@ -56,7 +56,7 @@ class CommandAsked(Strict):
     revision: RevisionField = None
     timeout: Seconds = 120.0
     processes: Annotated[int, Field(ge=1, le=64)] = Field(
-        default=1, description="How many of the program run side by side."
+        default=1, description="How many processes of the program run in parallel."
     )
 
     @property

@@ -76,7 +76,7 @@ _SET_HERE = {
     "stream": "would send the answer in pieces; leave it out",
     "n": "would give several answers; leave it out",
     **dict.fromkeys(
-        ("temperature", "top_p", "top_k", "seed"), "belongs into `decoding`; `null` leaves it out"
+        ("temperature", "top_p", "top_k", "seed"), "belongs in `decoding`; `null` leaves it out"
     ),
 }
 """Fields of a request that `extra_body` may not set, and why; null takes out one of `decoding`."""
@@ -166,7 +166,7 @@ class GeneratorModel(Strict):
         ByShape,
     ] = Field(
         default="greedy",
-        description="A preset (`greedy`; `paper-text`, `paper-code`: Oliveira et al.) or own.",
+        description="A preset (`greedy`; Oliveira et al.: `paper-text`, `paper-code`) or your own.",
     )
     prompt: str | None = Field(
         default=None,
@@ -180,7 +180,7 @@ class GeneratorModel(Strict):
     )
     template_arguments: dict[str, Argument] = Field(
         default_factory=dict,
-        description="What the model's chat template may ask for, such as `enable_thinking: true`.",
+        description="Arguments of the model's chat template, such as `enable_thinking: true`.",
     )
 
     @property
@@ -255,7 +255,7 @@ class EndpointPart(Strict):
     )
     extra_body: ExtraBody = Field(
         default_factory=dict,
-        description="More fields of each request; `null` leaves a field out.",
+        description="Further fields of each request; `null` removes a field.",
     )
     revision: RevisionField = None
     timeout: Seconds = 120.0

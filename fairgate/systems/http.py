@@ -104,7 +104,7 @@ Template = Annotated[dict[str, Any], AfterValidator(_checked)]
 class HttpAsked(Strict):
     """How something is asked over HTTP."""
 
-    url: Address = Field(description="Where each question is sent. Without credentials.")
+    url: Address = Field(description="Address that each question is sent to, without credentials.")
     method: Literal["POST", "GET"] = Field(
         default="POST", description="`GET` sends `request` as parameters of the address."
     )

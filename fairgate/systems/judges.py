@@ -57,7 +57,7 @@ class _Generators(Strict):
     ] = Field(description="Generators as policies have them; several vote, an odd number is best.")
     budget: Annotated[
         BudgetPart | None,
-        Field(description="The most that one run may ask."),
+        Field(description="Limits of what one run may ask."),
     ] = None
 
     @model_validator(mode="after")

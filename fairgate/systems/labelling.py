@@ -28,11 +28,11 @@ _OWN = (None, SYSTEM_RETRIEVER)
 
 
 class LabelsPolicy(Strict):
-    """Where the labels of returned documents come from, where the system gives none."""
+    """Where the labels of returned documents come from if the system gives none."""
 
     file: Annotated[Text | None, Names(Role.LABELS)] = Field(
         default=None,
-        description="A table with a row a document.",
+        description="A table with one row per document.",
     )
     classifier: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,

@@ -67,14 +67,14 @@ class EmbedderPolicy(Strict):
         "do not define it.",
     )
     query_prompt: str | None = Field(
-        default=None, description='Put before every query, `""` for nothing.'
+        default=None, description='Text before every query; `""` for none.'
     )
     document_prompt: str | None = Field(
-        default=None, description='Put before every document, `""` for nothing.'
+        default=None, description='Text before every document; `""` for none.'
     )
     dimensions: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="Keep so many components of each vector; default: `truncate_dim`.",
+        description="Keep the first N components of each vector; default: `truncate_dim`.",
     )
 
     @property

@@ -40,8 +40,8 @@ RevisionField = Annotated[
     Annotated[Annotated[str, Tag("<scalar>")] | Annotated[RevisionFiles, Tag("<mapping>")], ByShape]
     | None,
     Field(
-        description="What names its state, so that replies are reused: `{files: [app, data]}`, or "
-        "a name that you change.",
+        description="Version of the system, whose replies are reused: `{files: [app, data]}`, or a "
+        "name that you change.",
     ),
 ]
 

@@ -21,12 +21,10 @@ Seconds = Annotated[
     Field(
         gt=0,
         le=3600,
-        description="Seconds to wait for one complete answer; of `serve` until it is ready.",
+        description="Seconds to wait for a complete answer; for `serve`, until it is ready.",
     ),
 ]
-Concurrency = Annotated[
-    int, Field(ge=1, le=256, description="Requests that are under way at once.")
-]
+Concurrency = Annotated[int, Field(ge=1, le=256, description="Most requests in flight at once.")]
 TAKES = (
     "`documents`: it answers with those that it is given; `changed`: it searches with that "
     "document in its corpus; `turns`: a program holds conversations, with `session` and `messages`."

@@ -43,7 +43,7 @@ class ServePart(Strict):
     """A server that runs for as long as it is asked."""
 
     command: Annotated[list[Text], Field(min_length=1)] = Field(
-        description="Program and arguments; no shell is between."
+        description="Program and arguments; run without a shell."
     )
     ready_url: Address = Field(description="Address that answers once it can be asked.")
     timeout: Seconds = 120.0

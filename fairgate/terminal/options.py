@@ -119,13 +119,13 @@ _ROOT = click.option(
 )  # fmt: skip
 _TODAY = click.option(
     "--today", type=DATE, hidden=True,
-    help="Day that waivers are held against (default: today).",
+    help="Date on which waivers are checked (default: today).",
 )  # fmt: skip
 _MACHINE = (
     click.option(
         "--batch-size", cls=_Common, type=_BatchSize(1, 1024), metavar="auto|NUMBER",
         default="auto", show_default=True,
-        help="Prompts or texts that run together (auto: at most 16 on the CPU, 64 on a GPU; halved "
+        help="Prompts or texts in one batch (auto: at most 16 on the CPU, 64 on a GPU; halved "
         "where memory runs out). Never changes a result.",
     ),
     click.option(
@@ -285,7 +285,7 @@ def format_option(command: Callable[..., Any]) -> Any:
     option = click.option(
         "--format", "formats", default="", metavar="LIST",
         help=f"Reports to write, comma-separated: {', '.join(names)} (default: md,html); with "
-        "`json`, what is printed is JSON, too.",
+        "`json`, the printed output is JSON as well.",
     )  # fmt: skip
     return option(failing_as_json(command, lambda options: prints_json(options["formats"])))
 
@@ -313,7 +313,7 @@ def extended(
 
 _JSON = click.option(
     "--format", "shape", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="What is printed: text for people, or JSON.",
+    help="Form of the output: text for people, or JSON.",
 )  # fmt: skip
 
 

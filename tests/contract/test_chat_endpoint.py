@@ -288,7 +288,7 @@ def test_stored_answers_stay_those_of_their_endpoint():
         ({"model": "x"}, "`model` is the endpoint's own"),
         ({"stream": True}, "would send the answer in pieces"),
         ({"n": 2}, "several answers"),
-        ({"temperature": 1.0}, "belongs into `decoding`"),
+        ({"temperature": 1.0}, "belongs in `decoding`"),
     ],
 )
 def test_what_fairgate_sets_itself_no_extra_body_sets(place, gate, extra, words):

@@ -13,7 +13,7 @@ from fairgate.domain.wording import harmless
 from fairgate.terminal.options import EXISTING_FILE, EXISTING_FOLDER, place_options, runtime_of
 
 
-@click.command(short_help="Print what a pull request is told of a run.")
+@click.command(short_help="Print the pull request comment of a run.")
 @click.argument("run", type=EXISTING_FOLDER, metavar="RUN")
 @click.option("--policy", type=EXISTING_FILE, help="Policy to judge by (default: the run's own).")
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")

@@ -23,15 +23,15 @@ _OF_TEMPLATES = {"strength", "templates", "attributes"}
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(1, 10_000_000), default=1000, show_default=True,
-    help="Most cases.",
+    help="Maximum number of cases.",
 )  # fmt: skip
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=42, show_default=True,
-    help="Seed of every choice.",
+    help="Seed of all random choices.",
 )  # fmt: skip
 @click.option(
     "--t", "strength", type=click.IntRange(1, 4), default=2, show_default=True,
-    help="Cover combinations of so many attribute values.",
+    help="Cover all combinations of T attribute values.",
 )  # fmt: skip
 @click.option(
     "--templates", default="genfair", show_default=True,

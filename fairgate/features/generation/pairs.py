@@ -53,7 +53,7 @@ MOST_ANSWER = 20_000
 MOST_PROMPT = 1_000
 """Characters of a prompt: longer ones are no short question any more."""
 CALLS_A_PAIR = 3
-"""The model is asked at most so many times as pairs are wanted."""
+"""The model is asked at most this many times as pairs are wanted."""
 _SUITE = "generate"
 _ATTRIBUTES = ("source_attribute", "attribute")
 _SUBJECTS = (

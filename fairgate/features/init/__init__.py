@@ -74,7 +74,7 @@ def _owner(text: str) -> str:
     help="What the system answers: sentences (`free`), a sentiment, toxic or "
 "not, one of --labels, or one of a question's options.",
 )  # fmt: skip
-@click.option("--labels", help="Answers of --task labels, with commas between: `yes, no`.")
+@click.option("--labels", help="Answers of --task labels, separated by commas: `yes, no`.")
 @click.option(
     "--questions", type=EXISTING_FILE,
     help="Your questions: a table with a column `text` or `question`, or "
@@ -82,7 +82,7 @@ def _owner(text: str) -> str:
 )  # fmt: skip
 @click.option(
     "--terms", default=_SETS, show_default=True,
-    help="Who asks, with commas between: shipped sets, files of sets, phrases such as `A nurse`.",
+    help="Who asks, separated by commas: shipped sets, files of sets, phrases such as `A nurse`.",
 )  # fmt: skip
 @click.option(
     "--system", type=click.Choice(_SYSTEMS),

@@ -27,7 +27,7 @@ def judge() -> None:
 )
 @click.option(
     "--repeats", type=click.IntRange(1, 20), default=1, show_default=True,
-    help="Ask so often; from 2 on, stability and entropy are told.",
+    help="Ask each pair N times; from 2 on, stability and entropy are reported.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="No progress on stderr.")
 @runtime_options

@@ -160,7 +160,7 @@ def _repeated(plain: str, shown: str) -> list[tuple[int, int]]:
 
 @lru_cache(maxsize=1024)
 def _rows(shown: str) -> frozenset[tuple[str, ...]]:
-    """Return all rows of so many words of a text, and of what it quotes."""
+    """Return all sequences of this many words of a text, and of what it quotes."""
     parts = map(WORD.findall, re.split(r'["“”„«»]', fold(shown)))
     rows = (zip(*(part[at:] for at in range(_IN_A_ROW)), strict=False) for part in parts)
     return frozenset(chain.from_iterable(rows))

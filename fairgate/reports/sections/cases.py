@@ -51,8 +51,8 @@ _BIAS = {
 _SORTED = 10_000
 """Moved pairs up to which each source is shown once."""
 _REMEDY = (
-    "What helps: an instruction that asks for one word, a `marker` (the text behind which the "
-    "answer stands), or `degrees`, which read no text."
+    "What helps: an instruction that asks for one word, a `marker` (the text just before "
+    "the answer), or `degrees`, which read no text."
 )
 _NOTHING_CAME = (
     "No text came back, so there is nothing to read: `fairgate doctor` shows what came, and a "

@@ -83,7 +83,7 @@ class TaskPolicy(Strict):
     )
     negated: dict[Text, Text] = Field(
         default_factory=dict,
-        description="What a label means when it is denied, such as `toxic: non-toxic`.",
+        description="What a negated label means, such as `toxic: non-toxic`.",
     )
     marker: Text | None = Field(
         default=None,
@@ -91,7 +91,7 @@ class TaskPolicy(Strict):
     )
     reading: Literal["said", "first-named"] = Field(
         default="said",
-        description="The label that the answer says or concludes, or the first that it names.",
+        description="Which label counts: what the answer states or concludes, or the first named.",
     )
     tone: Annotated[ClassifierField | None, Names(Role.CLASSIFIER)] = Field(
         default=None,
@@ -104,7 +104,7 @@ class TaskPolicy(Strict):
     )
     actions: ActionsPolicy | None = Field(
         default=None,
-        description="Answers are calls of tools in JSON, which are compared.",
+        description="Answers are tool calls in JSON, which are compared.",
     )
 
     score: ScorePolicy | None = Field(
@@ -166,7 +166,7 @@ class SuitePolicy(SuiteModel):
     ] = Field(description="Embedded name, path, or path with columns.")
     attributes: Annotated[list[Text], Names(Role.ATTRIBUTES)] = Field(
         default_factory=list,
-        description="Files of sensitive attributes of your own that generated sources state.",
+        description="Files of your own sensitive attributes, which generated sources state.",
     )
     limit: Annotated[int, Field(ge=1)] | None = Field(default=None, description=LIMIT)
     relations: Annotated[list[Text], Field(min_length=1)] = Field(
@@ -179,7 +179,7 @@ class SuitePolicy(SuiteModel):
     )
     phrases: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description="How many phrases say an identity; default: all of its set.",
+        description="How many phrases name each identity; default: all of its set.",
     )
     control: Annotated[Text, Names(Role.PERTURBATIONS)] = Field(
         default=NEUTRAL_PHRASES,
@@ -192,7 +192,7 @@ class SuitePolicy(SuiteModel):
         ByShape,
     ] = Field(
         default_factory=list,
-        description="What is read of answers: `[sentences]`, or `[labels, degrees]`, "
+        description="What is read from answers: `[sentences]`, or `[labels, degrees]`, "
         "which scores how probable each label is; `degrees` alone generates "
         "nothing.",
     )
@@ -223,25 +223,25 @@ class SuitePolicy(SuiteModel):
     )
     retrieve_only: Annotated[int, Field(ge=1, le=1000)] | None = Field(
         default=None,
-        description="Retrieve so many documents and ask for no answer.",
+        description="Retrieve this many documents and ask for no answer.",
     )
     repeats: Annotated[int, Field(ge=1, le=20)] = Field(
-        default=1, description="Ask so many times with different sampling seeds."
+        default=1, description="How often each question is asked, with different sampling seeds."
     )
     unstable_margin: Annotated[float, Field(ge=0)] = Field(
         default=0.02, description="Label margin in nats below which an answer counts as unstable."
     )
     forms: Annotated[list[AnswerForm], Field(min_length=1, max_length=20)] = Field(
         default=["{label}", "- {label}"],
-        description="How answers begin whose label is scored, with `{label}` at the end.",
+        description="Beginnings of answers whose label is scored, with `{label}` at the end.",
     )
     least_mass: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.1,
-        description="Least probability of all forms together; below it the label counts.",
+        description="Minimum total probability of the forms; below it, the answer's label counts.",
     )
     attribution: Literal["sampled", "all", "off"] | Annotated[int, Field(ge=8)] = Field(
         default="sampled",
-        description="Separate retriever and generator on a sample of pairs (of at most so many: "
+        description="Separate retriever and generator on a sample of pairs (at most this many: "
         "`250`), all, or none.",
     )
 
@@ -273,7 +273,7 @@ class SuitePolicy(SuiteModel):
         return self.read not in ("degrees", ["degrees"])
 
     def narrowed(self, most: int) -> Self:
-        """Return the suite with at most so many sources."""
+        """Return the suite with at most this many sources."""
         return self.model_copy(update={"limit": min(most, self.limit or most)})
 
     def with_matched_control(self, relations: Sequence[MetamorphicRelation]) -> Self:

@@ -155,7 +155,7 @@ class BbqSuitePolicy(SuiteModel):
         return names
 
     def narrowed(self, most: int) -> Self:
-        """Return the suite with at most so many items a category, or one group of four."""
+        """Return the suite with at most this many items a category, or one group of four."""
         return self.model_copy(update={"limit": max(4, min(most, self.limit or most))})
 
     def accesses(self) -> tuple[Access, ...]:
