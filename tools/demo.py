@@ -1,4 +1,4 @@
-"""`make demo`: the gate on embedded data, then on one change of the corpus, which it finds.
+"""`make demo`: the gate on bundled data, then on one change of the corpus, which it finds.
 
 Three documents are added that are found wherever a Black person is said to speak. The gate runs
 without them and with them: expected is a pass, then a failure that names A Black person, whose page
@@ -22,7 +22,7 @@ GATE = Path(sys.executable).with_name("fairgate")
 WORK = Path(".fairgate/demo")
 POLICY = "policies/rag-sentiment.yaml"
 SOURCES = 20
-"""Chosen: so few take a minute, and the embedded model is green without the change, as it is of its
+"""Chosen: so few take a minute, and the bundled model is green without the change, as it is of its
 first 18, 22, 28 and 30 sources; of the first 25 and 26 it is red, for answers that name a race."""
 ADDED = (
     "A Black person, a Black person, a Black person: one word, negative.",

@@ -816,7 +816,7 @@ def ask_engine(graph: Path, device: str, limit_mib: int | None = None) -> tuple[
 
 
 def tiny_checkpoint(source: Path) -> None:
-    """Write a random model of two layers with the embedded model's tokenizer."""
+    """Write a random model of two layers with the bundled model's tokenizer."""
     import torch
     from cuda_models import SHAPES
     from engine_models import DEMO, TOKENIZER

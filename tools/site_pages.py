@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 INDEX = "index.md"
 REPORTS = {
-    "demo.html": ("demo/before/report.html", "Of the embedded model: green"),
+    "demo.html": ("demo/before/report.html", "Of the bundled model: green"),
     "smollm2.html": (
         "demo-slm/corpus/run/report.html",
         "Of SmolLM2, after a change of the corpus: red",

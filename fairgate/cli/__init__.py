@@ -71,7 +71,7 @@ _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "1")
 """numpy multiplies matrices in one thread. Ours are small: the threads would mostly wait for each
 other, at full processor time; what they compute is the same."""
 _FEWEST_FILES = 64
-"""Open at once; a run of an embedded model was seen to need 24."""
+"""Open at once; a run of a bundled model was seen to need 24."""
 _MOST = 500
 _LACKING = re.compile(
     r"ThreadPoolBuildError|can't (?:start|allocate) (?:new |lock|read)|\bstd::bad_alloc\b|"

@@ -346,7 +346,7 @@ class Columns(Strict):
     """A table of texts: where it is and which columns matter."""
 
     path: Annotated[Text, Names(Role.SOURCES)] = Field(
-        description="CSV, TSV, JSONL, JSON or Parquet file, or an embedded name."
+        description="CSV, TSV, JSONL, JSON or Parquet file, or a bundled name."
     )
     id: str | None = Field(
         default=None,

@@ -37,7 +37,7 @@ def corpus() -> None:
 @click.option("--seed", type=int, default=42, show_default=True, help="Seed of the sample.")
 @place_options
 def prepare(source: str, output: Path, **options: Any) -> int:
-    """Clean CORPUS (CSV, TSV, JSONL, JSON, Parquet or an embedded name) as Oliveira et al. 2025.
+    """Clean CORPUS (CSV, TSV, JSONL, JSON, Parquet or a bundled name) as Oliveira et al. 2025.
 
     Drops texts whose token count lies outside [Q1 - 1.5 IQR, Q3 + 1.5 IQR] or that are shorter than
     10 characters, strips @mentions and URLs, lowercases and folds white space.

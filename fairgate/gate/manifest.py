@@ -15,12 +15,12 @@ from pydantic import BaseModel
 from fairgate.domain.errors import DataError, PolicyError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.schema import Named, Role, named_in
-from fairgate.io.named_files import embedded_path, existing
+from fairgate.io.named_files import bundled_path, existing
 from fairgate.io.tables import file_sha256
-from fairgate.policy.definition_files import embedded_names, read_task
+from fairgate.policy.definition_files import bundled_names, read_task
 from fairgate.policy.schema import Policy
 
-_EMBEDDED = {
+_BUNDLED = {
     Role.ATTRIBUTES: "attributes",
     Role.CLASSIFIER: "classifiers",
     Role.COLLECTION: "collections",
@@ -31,7 +31,7 @@ _EMBEDDED = {
     Role.TASK: "tasks",
     **dict.fromkeys((Role.EMBEDDER, Role.GENERATOR, Role.JUDGE, Role.RETRIEVER), "models"),
 }
-"""Which embedded data a name may mean instead, by what it is."""
+"""Which bundled data a name may mean instead, by what it is."""
 _YAML = ("attributes", "perturbations", "tasks")
 
 
@@ -41,7 +41,7 @@ def named_by(policy: BaseModel, runtime: Runtime) -> Iterator[Named]:
     What a task file names follows the file, which is read only then.
     """
     for named in dict.fromkeys(named_in(policy)):
-        if _is_embedded(named):
+        if _is_bundled(named):
             continue
         yield named
         if named.role is Role.TASK:
@@ -49,16 +49,16 @@ def named_by(policy: BaseModel, runtime: Runtime) -> Iterator[Named]:
                 task = read_task(named.name, folder=runtime.root, confined=runtime.confined)
             except (DataError, PolicyError):  # told, with its place, where the policy is loaded
                 continue
-            yield from (inner for inner in named_in(task) if not _is_embedded(inner))
+            yield from (inner for inner in named_in(task) if not _is_bundled(inner))
 
 
-def _is_embedded(named: Named) -> bool:
-    kind = _EMBEDDED.get(named.role)
+def _is_bundled(named: Named) -> bool:
+    kind = _BUNDLED.get(named.role)
     if kind is None:
         return False
     if kind in _YAML:
-        return named.name in ("none", *embedded_names(kind))
-    return embedded_path(kind, named.name) is not None
+        return named.name in ("none", *bundled_names(kind))
+    return bundled_path(kind, named.name) is not None
 
 
 def may_be_path(named: Named) -> bool:

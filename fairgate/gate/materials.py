@@ -1,4 +1,4 @@
-"""What suites name, from embedded files, paths and the hub, and the retrievers that they bring."""
+"""What suites name, from bundled files, paths and the hub, and the retrievers that they bring."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SuiteMaterials:
     """Everything that is wrong, with its place in the policy or in a file."""
 
     def task(self, named: str | TaskPolicy) -> Task | None:
-        """Return an embedded task, a task file, or one written in the policy."""
+        """Return a bundled task, a task file, or one written in the policy."""
         root, confined = self.runtime.root, self.runtime.confined
 
         def read() -> Task:
@@ -75,7 +75,7 @@ class SuiteMaterials:
     def sources(
         self, named: str | Columns, limit: int | None, attributes: Sequence[str] = ()
     ) -> Sequence[Source] | None:
-        """Return the sources of a table, with embedded attributes and those of the named files."""
+        """Return the sources of a table, with bundled attributes and those of the named files."""
         columns = Columns(path=named) if isinstance(named, str) else named
         root, confined = self.runtime.root, self.runtime.confined
         own = partial(known_dimensions, attributes, folder=root, confined=confined)
@@ -171,7 +171,7 @@ def _opened(
 
 
 def located(kind: str, name: str, runtime: Runtime) -> Path:
-    """Return an embedded file, a user's file, or the folder of a Hugging Face data set."""
+    """Return a bundled file, a user's file, or the folder of a Hugging Face data set."""
     hub = named_on_hub(name, runtime)
     if hub is not None:
         return fetch_table(*hub) if hub[1] else fetch_dataset(hub[0])

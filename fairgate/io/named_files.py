@@ -37,13 +37,13 @@ _FILES = {
 }
 _MOST_BESIDE = 3000
 PREPARED_ON_USE = frozenset({"demo"})
-"""Embedded corpora that hold raw texts and are cleaned when they are used."""
+"""Bundled corpora that hold raw texts and are cleaned when they are used."""
 _ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 _PATTERNS = ["*.jsonl", "*.csv", "*.tsv", "*.parquet"]
 
 
-def embedded_path(kind: str, name: str) -> Path | None:
-    """Return where the embedded `name` of a kind (`corpora`, `sources`, `models`) is, if it is."""
+def bundled_path(kind: str, name: str) -> Path | None:
+    """Return where the bundled `name` of a kind (`corpora`, `sources`, `models`) is, if it is."""
     relative = _FILES[kind].get(name)
     if relative is None:
         return None
@@ -57,19 +57,19 @@ def embedded_path(kind: str, name: str) -> Path | None:
 
 
 def find(kind: str, name: str, root: Path, *, confined: bool = False) -> Path:
-    """Return the path of an embedded name, else of a file or folder of the user's.
+    """Return the path of a bundled name, else of a file or folder of the user's.
 
     Relative paths start at `root`; `confined` refuses whatever leaves it, links included, also
-    those inside a folder. Raises DataError with the nearest embedded names where there is nothing.
+    those inside a folder. Raises DataError with the nearest bundled names where there is nothing.
     """
-    embedded = embedded_path(kind, name)
-    if embedded is not None:
-        return embedded
-    return existing(name, root, confined=confined, embedded=tuple(_FILES[kind]))
+    bundled = bundled_path(kind, name)
+    if bundled is not None:
+        return bundled
+    return existing(name, root, confined=confined, bundled=tuple(_FILES[kind]))
 
 
 def existing(
-    name: str, root: Path, *, confined: bool = False, embedded: tuple[str, ...] = ()
+    name: str, root: Path, *, confined: bool = False, bundled: tuple[str, ...] = ()
 ) -> Path:
     """Return the path of something of the user's that exists. Raises DataError."""
     try:
@@ -84,7 +84,7 @@ def existing(
         )
     if not is_there:
         similar = nearest(name, _beside(root, name))
-        hint = f" or an embedded name ({suggestion(name, embedded)})" if embedded else ""
+        hint = f" or a bundled name ({suggestion(name, bundled)})" if bundled else ""
         hint = f"; did you mean {listed(similar)}?" if similar else f"; expected a path{hint}"
         # A confined root is a runner's: its absolute path tells the reader of a summary nothing.
         where = "below the root" if confined else f"in {quoted(str(root.resolve()))}"

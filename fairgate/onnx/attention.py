@@ -11,7 +11,7 @@ https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md.
 
 A graph in which any layer's attention is not the plain one in float32 is left as it is.
 
-Labels of SmolLM2 take 1.5 to 1.9 times as long without it. On the embedded model, whose layers are
+Labels of SmolLM2 take 1.5 to 1.9 times as long without it. On the bundled model, whose layers are
 small, it saves a thirtieth; that prompts can be cut, which rests on it, saves the most there.
 """
 

@@ -1,6 +1,6 @@
 """The small YAML files that policies name: tasks, attributes, perturbation sets, catalogues.
 
-Each is an embedded one or a user's own. Of an attribute few words suffice for a value: an adjective
+Each is a bundled one or a user's own. Of an attribute few words suffice for a value: an adjective
 gives its clause ("is Hispanic"), gerund ("being Hispanic") and denial ("is not Hispanic"); a noun
 gives its plural and "is a teacher". Other forms are written out.
 """
@@ -69,8 +69,8 @@ _PartOfName = Annotated[str, AfterValidator(_is_name)]
 
 
 @cache
-def embedded_names(kind: str) -> tuple[str, ...]:
-    """Return the names of the embedded files of a kind (`tasks`), in alphabetical order."""
+def bundled_names(kind: str) -> tuple[str, ...]:
+    """Return the names of the bundled files of a kind (`tasks`), in alphabetical order."""
     names = (file.name for file in _folder(kind).iterdir() if file.is_file())
     return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
 
@@ -78,21 +78,21 @@ def embedded_names(kind: str) -> tuple[str, ...]:
 def named_document(
     kind: str, name: str, *, folder: Path | None = None, confined: bool = False
 ) -> YamlDocument:
-    """Return the embedded file `name` of a kind, else the user's YAML or JSON at that path.
+    """Return the bundled file `name` of a kind, else the user's YAML or JSON at that path.
 
     Relative paths start at `folder`, the current one where callers are told none; `confined`
     refuses whatever leaves it, links included. Raises DataError, with the nearest names, where
     there is nothing, PolicyError where it is unreadable.
     """
-    embedded = embedded_names(kind)
-    if name in embedded:
-        return _embedded_document(kind, name)
-    file = existing(name, folder or Path(), confined=confined, embedded=embedded)
+    bundled = bundled_names(kind)
+    if name in bundled:
+        return _bundled_document(kind, name)
+    file = existing(name, folder or Path(), confined=confined, bundled=bundled)
     return load_yaml(read_yaml_file(file, name), name)
 
 
 @cache  # a policy and the one that it is compared with name the same ones
-def _embedded_document(kind: str, name: str) -> YamlDocument:
+def _bundled_document(kind: str, name: str) -> YamlDocument:
     text = _folder(kind).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
     return load_yaml(text, f"{kind}/{name}.yaml")
 
@@ -156,7 +156,7 @@ def task_from_policy(policy: TaskPolicy, opens: Opens) -> Task:
 @cache
 def unknown_wordings() -> tuple[str, ...]:
     """Return every known wording of "unknown", the languages in alphabetical order."""
-    files: list[Any] = [named_document(_WORDINGS, name).data for name in embedded_names(_WORDINGS)]
+    files: list[Any] = [named_document(_WORDINGS, name).data for name in bundled_names(_WORDINGS)]
     return tuple(dict.fromkeys(wording for file in files for wording in file["wordings"]))
 
 
@@ -331,9 +331,9 @@ def load_dimension(name: str, *, folder: Path | None = None, confined: bool = Fa
 
 
 @cache
-def embedded_dimensions() -> Mapping[str, Dimension]:
+def bundled_dimensions() -> Mapping[str, Dimension]:
     """Return every attribute in the package, by id, in alphabetical order."""
-    return load_dimensions(embedded_names(ATTRIBUTES))
+    return load_dimensions(bundled_names(ATTRIBUTES))
 
 
 def load_dimensions(
@@ -352,9 +352,9 @@ def load_dimensions(
 def known_dimensions(
     own: Sequence[str], *, folder: Path | None = None, confined: bool = False
 ) -> Mapping[str, Dimension]:
-    """Return the embedded attributes and the user's own, which replace those of the same id."""
+    """Return the bundled attributes and the user's own, which replace those of the same id."""
     added = load_dimensions(own, folder=folder, confined=confined)
-    return {**embedded_dimensions(), **added}
+    return {**bundled_dimensions(), **added}
 
 
 def _is_term(text: str) -> str:
@@ -525,13 +525,13 @@ def load_perturbation_set(
 
     PolicyError has all problems of a file.
     """
-    if name in embedded_names(PERTURBATIONS):
-        return _embedded_set(name)
+    if name in bundled_names(PERTURBATIONS):
+        return _bundled_set(name)
     return _set_of(named_document(PERTURBATIONS, name, folder=folder, confined=confined))
 
 
 @cache
-def _embedded_set(name: str) -> PerturbationSet:
+def _bundled_set(name: str) -> PerturbationSet:
     return _set_of(named_document(PERTURBATIONS, name), is_own=False)
 
 
@@ -597,7 +597,7 @@ def collect_perturbation_sets(
                     f"the control set {quoted(name)} names identities, beside which nothing would "
                     "be seen, or is written so that nobody can tell: "
                     f"{'; '.join(faults[:_SHOWN])}{more}; take such phrases out, or name "
-                    "an embedded set, such as `neutral-phrases`"
+                    "a bundled set, such as `neutral-phrases`"
                 )
             elif any(other.id == group.id for other in sets):
                 misfit = f"two perturbation sets have the id {quoted(group.id)}; rename one of them"
@@ -724,15 +724,15 @@ def _parts(words: Sequence[str], longest: int) -> Iterator[Sequence[str]]:
 
 @cache
 def _identities() -> Mapping[str, str]:
-    """Return the words of every embedded identity, attribute and name, with whose they are.
+    """Return the words of every bundled identity, attribute and name, with whose they are.
 
-    What an embedded control set says too ("A tall person") names nobody.
+    What a bundled control set says too ("A tall person") names nobody.
     """
     identities: dict[str, str] = {}
-    sets = [load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)]
+    sets = [load_perturbation_set(name) for name in bundled_names(PERTURBATIONS)]
     for group in sets:
         identities |= {} if group.control else _of_terms(group)
-    for dimension in embedded_dimensions().values():
+    for dimension in bundled_dimensions().values():
         for value in dimension.values:
             wording = value.wording(Manner.PLAIN) or Wording()
             forms = (wording.adjective, wording.noun, wording.noun_plural, wording.clause)
@@ -775,7 +775,7 @@ def _core(phrase: str) -> str:
 
 @cache
 def pair_catalogue() -> Mapping[str, list[tuple[str, ...]]]:
-    """Return the attributes of each dimension, in the order of the embedded file.
+    """Return the attributes of each dimension, in the order of the bundled file.
 
     An attribute is its name, then the other wordings under which prompts name it.
     """

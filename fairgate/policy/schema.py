@@ -2,7 +2,7 @@
 
 The JSON Schema that editors use is generated from these classes, and so is the policy reference.
 Which kinds of systems and suites there are is not known here: see `policy_model` in assembled.py.
-Rates are fractions; names of embedded things, paths and Hugging Face ids are plain strings.
+Rates are fractions; names of bundled things, paths and Hugging Face ids are plain strings.
 """
 
 from __future__ import annotations

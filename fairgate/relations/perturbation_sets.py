@@ -48,7 +48,7 @@ class PerturbationSet:
     review: str = ""
     """What somebody who knows the language has to look at; empty where nothing is to be said."""
     is_own: bool = False
-    """Whether it is a user's file, not an embedded one."""
+    """Whether it is a user's file, not a bundled one."""
 
     @property
     def is_pool(self) -> bool:

@@ -94,7 +94,7 @@ class Materials(Protocol):
     """Reads what a suite names. Errors are collected with their place; the result is then None."""
 
     def task(self, named: str | TaskPolicy) -> Task | None:
-        """Return an embedded task, a task file, or one written in the policy."""
+        """Return a bundled task, a task file, or one written in the policy."""
         ...
 
     def sources(

@@ -1,4 +1,4 @@
-"""Text classifiers by the names that policies give them: embedded ones, and folders."""
+"""Text classifiers by the names that policies give them: bundled ones, and folders."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fairgate.domain.cases import Classified, Classifier
 from fairgate.domain.errors import DataError, ModelError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import quoted
-from fairgate.io.named_files import embedded_path, find
+from fairgate.io.named_files import bundled_path, find
 from fairgate.io.regular import content_of
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
 
@@ -34,12 +34,10 @@ def open_classifier(
     its labels do not fit, ModelError where its folder is incomplete.
     """
     path = find("classifiers", policy.model, runtime.root, confined=runtime.confined)
-    if path == embedded_path("classifiers", policy.model):
+    if path == bundled_path("classifiers", policy.model):
         if policy.labels:
-            raise DataError(
-                f"{quoted(policy.model)} is embedded and needs no `labels`; remove them"
-            )
-        classifier = _embedded(path, runtime.threads)
+            raise DataError(f"{quoted(policy.model)} is bundled and needs no `labels`; remove them")
+        classifier = _bundled(path, runtime.threads)
         for label in classifier.labels if allowed is not None else ():
             if label not in (allowed or ()):
                 raise DataError(
@@ -106,7 +104,7 @@ class EmbeddingClassifier:
 
 
 @lru_cache(maxsize=8)  # suites and the tests of one process share the model
-def _embedded(path: Path, threads: int) -> EmbeddingClassifier:
+def _bundled(path: Path, threads: int) -> EmbeddingClassifier:
     """Return a classifier of the package; always on the CPU, so that every machine reads alike.
 
     Raises ModelError where its file is damaged.
@@ -130,8 +128,8 @@ def _embedded(path: Path, threads: int) -> EmbeddingClassifier:
             f"{str(path)!r} has weights of shape {weights.shape} for {len(labels)} "
             "labels, or values that are not finite; install FairGate again"
         )
-    if (folder := embedded_path("models", embedder)) is None:
-        raise DataError(f"{str(path)!r} names no embedded encoder; install FairGate again")
+    if (folder := bundled_path("models", embedder)) is None:
+        raise DataError(f"{str(path)!r} names no bundled encoder; install FairGate again")
     return EmbeddingClassifier(
         labels=labels,
         weights=weights,

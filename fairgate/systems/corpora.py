@@ -18,7 +18,7 @@ from fairgate.domain.schema import Columns
 from fairgate.domain.wording import quoted
 from fairgate.io.named_files import (
     PREPARED_ON_USE,
-    embedded_path,
+    bundled_path,
     existing,
     fetch_table,
     find,
@@ -62,7 +62,7 @@ def named_on_hub(name: str, runtime: Runtime) -> tuple[str, str] | None:
 
 
 def open_corpus(chosen: Columns, resources: Resources) -> CorpusFile:
-    """Return the documents; those of embedded raw corpora are prepared. Raises DataError."""
+    """Return the documents; those of bundled raw corpora are prepared. Raises DataError."""
     from fairgate.retrieval.corpus import CorpusFile
 
     runtime = resources.runtime.under_test
@@ -115,7 +115,7 @@ def corpus_findings(
     from fairgate.retrieval.exact_index import require_depth, require_documents
 
     name = chosen.path
-    is_ours = embedded_path("corpora", name) is not None
+    is_ours = bundled_path("corpora", name) is not None
     if is_ours or named_on_hub(name, runtime) is not None:
         return
     try:

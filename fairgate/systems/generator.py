@@ -205,7 +205,7 @@ class GeneratorPolicy(GeneratorModel):
 
     model: Annotated[Text, Names(Role.GENERATOR)] = Field(
         default="demo-slm",
-        description="Embedded name, folder of an ONNX decoder, or Hugging Face id.",
+        description="Bundled name, folder of an ONNX decoder, or Hugging Face id.",
     )
     revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
     file: GraphFile | None = Field(default=None, description=WHICH_GRAPH)

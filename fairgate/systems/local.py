@@ -98,7 +98,7 @@ class RetrieverPolicy(Strict):
         Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")],
         ByShape,
         Names(Role.CORPUS, replaces=Role.SOURCES),
-    ] = Field(description="Embedded name, path, or path with columns.")
+    ] = Field(description="Bundled name, path, or path with columns.")
     embedder: Annotated[EmbedderField, Names(Role.RETRIEVER, replaces=Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
         description=EMBEDS_DOCUMENTS,

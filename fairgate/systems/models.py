@@ -17,7 +17,7 @@ from fairgate.domain.outcomes import short
 from fairgate.domain.ports import Embedder, Runtime
 from fairgate.domain.schema import ByShape, Names, Role, Strict, Text
 from fairgate.domain.wording import quoted, suggestion
-from fairgate.io.named_files import embedded_path, find
+from fairgate.io.named_files import bundled_path, find
 
 if TYPE_CHECKING:
     from fairgate.onnx.encoder_settings import EmbedderChoice
@@ -39,7 +39,7 @@ class NamedModel(Protocol):
 
     @property
     def model(self) -> str:
-        """The embedded name, folder or id."""
+        """The bundled name, folder or id."""
 
     @property
     def revision(self) -> str | None:
@@ -55,7 +55,7 @@ class EmbedderPolicy(Strict):
 
     model: Annotated[Text, Names(Role.EMBEDDER)] = Field(
         default=DEFAULT_EMBEDDER,
-        description="Embedded name, folder of an ONNX encoder, or Hugging Face id.",
+        description="Bundled name, folder of an ONNX encoder, or Hugging Face id.",
     )
     revision: str | None = Field(default=None, description="Commit of a Hugging Face model.")
     file: GraphFile | None = Field(default=None, description=WHICH_GRAPH)
@@ -79,11 +79,11 @@ class EmbedderPolicy(Strict):
 
     @property
     def choice(self) -> EmbedderChoice:
-        """The settings that are not left to the model's files; embedded models have no prompts."""
+        """The settings that are not left to the model's files; bundled models have no prompts."""
         from fairgate.onnx.encoder_settings import EmbedderChoice
 
         choice = EmbedderChoice(**self.model_dump(exclude={"model", "revision", "file"}))
-        if embedded_path("models", self.model) is None:
+        if bundled_path("models", self.model) is None:
             return choice
         return replace(
             choice,
@@ -93,7 +93,7 @@ class EmbedderPolicy(Strict):
 
 
 EMBEDS_DOCUMENTS = (
-    "Embeds documents: embedded name, folder of an ONNX encoder, Hugging Face id, or a mapping."
+    "Embeds documents: bundled name, folder of an ONNX encoder, Hugging Face id, or a mapping."
 )
 EMBEDS_REPLIES = "Embeds documents for RRS, and the collections of `bbq` suites; default `minilm`."
 EmbedderField = Annotated[
@@ -176,7 +176,7 @@ def lacks_template(chosen: NamedModel, runtime: Runtime) -> bool:
 
 def unfetched(chosen: NamedModel, runtime: Runtime) -> str:
     """Return a sentence where a model is to be fetched from the hub; empty where it is here."""
-    if embedded_path("models", chosen.model) is not None or _path_of(chosen, runtime) is not None:
+    if bundled_path("models", chosen.model) is not None or _path_of(chosen, runtime) is not None:
         return ""
     return (
         f"{quoted(chosen.model)} is no folder here: a run takes it from the Hugging Face hub's "
@@ -193,10 +193,10 @@ def unproved_here(chosen: NamedModel, runtime: Runtime) -> str:
 def unproved(name: str, path: Path) -> str:
     """Return a sentence where nothing shows that a model's graph is its original; else empty.
 
-    What shows it is the record that `fairgate export` leaves, of these very files. Embedded models
+    What shows it is the record that `fairgate export` leaves, of these very files. Bundled models
     have theirs in the tests. `path` is a folder, or a graph in it.
     """
-    if embedded_path("models", name) is not None:
+    if bundled_path("models", name) is not None:
         return ""
     from fairgate.io.tables import file_sha256
     from fairgate.onnx.model_folder import ModelFolder, content_files
@@ -241,10 +241,10 @@ def recorded_precision(chosen: NamedModel, runtime: Runtime) -> str:
 def _path_of(chosen: NamedModel, runtime: Runtime) -> Path | None:
     """Return the user's folder or the export of a model, or the graph that the policy chose in it.
 
-    None: embedded, or to be fetched.
+    None: bundled, or to be fetched.
     """
     folder = local_folder(chosen.model, chosen.revision, runtime)
-    if embedded_path("models", chosen.model) is not None:
+    if bundled_path("models", chosen.model) is not None:
         return None
     from fairgate.onnx.model_folder import exported_folder
 
@@ -254,7 +254,7 @@ def _path_of(chosen: NamedModel, runtime: Runtime) -> Path | None:
 
 
 def local_folder(name: str, revision: str | None, runtime: Runtime) -> Path | None:
-    """Return the folder of a model, embedded or the user's; None for an id of the hub.
+    """Return the folder of a model, bundled or the user's; None for an id of the hub.
 
     Raises DataError where the name means a folder and there is none, or could mean both: nobody
     who puts a folder into a checkout decides which model is taken.
@@ -262,7 +262,7 @@ def local_folder(name: str, revision: str | None, runtime: Runtime) -> Path | No
     from fairgate.onnx.model_folder import is_hub_id
 
     root = runtime.root
-    if embedded_path("models", name) is None and is_hub_id(name):
+    if bundled_path("models", name) is None and is_hub_id(name):
         if revision is not None:
             return None
         if (root / name).exists() or (root / name).is_symlink():

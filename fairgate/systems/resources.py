@@ -278,7 +278,7 @@ class Resources:
         return CachedEmbedder(embedder, self.store)
 
     def model_path(self, chosen: NamedModel, role: Role) -> Path:
-        """Return where a model is: embedded, a folder of the user's, or fetched from the hub.
+        """Return where a model is: bundled, a folder of the user's, or fetched from the hub.
 
         The path is that of the graph where the policy chose one among several.
         """

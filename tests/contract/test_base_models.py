@@ -6,7 +6,7 @@ import shutil
 import pytest
 from contract.conftest import NO_RETRIEVAL
 
-from fairgate.io.named_files import embedded_path
+from fairgate.io.named_files import bundled_path
 
 BASE = "may be a base model"
 
@@ -15,7 +15,7 @@ BASE = "may be a base model"
 def model(place):
     """A decoder's folder, whose answers can be read or not by the labels of the task."""
     folder = place.root / "models" / "slm"
-    shutil.copytree(embedded_path("models", "demo-slm"), folder)
+    shutil.copytree(bundled_path("models", "demo-slm"), folder)
     return folder
 
 

@@ -421,7 +421,7 @@ def test_a_refusal_is_told_in_the_server_s_words_and_what_follows_from_them(
 
 
 PAGES = {
-    413: ("413 Request Entity Too Large", "it takes no request of so many bytes"),
+    413: ("413 Request Entity Too Large", "it takes no request of this size"),
     502: ("502 Bad Gateway", "look into its log"),
 }
 

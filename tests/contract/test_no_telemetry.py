@@ -44,7 +44,7 @@ def ask(query):
     return {"answer": "positive", "documents": [{"id": "d", "text": "A text."}]}
 """
 SYSTEMS = {
-    "embedded models": "retriever: {corpus: corpus.jsonl, embedder: minilm, top_k: 2}\n"
+    "bundled models": "retriever: {corpus: corpus.jsonl, embedder: minilm, top_k: 2}\n"
     "  generator: {model: demo-slm}",
     "recorded": "recorded: answers.jsonl",
     "command": f"command: {PROGRAM}",

@@ -12,7 +12,7 @@ from fakes.rag_app import reply
 from fairgate.domain.errors import DataError, FairGateError
 from fairgate.domain.executions import CorpusSpec
 from fairgate.features.judges.evaluation import read_labelled_pairs
-from fairgate.io.named_files import embedded_path
+from fairgate.io.named_files import bundled_path
 from fairgate.io.tables import read_json_object, read_json_objects, read_rows, table_columns
 from fairgate.onnx.model_folder import ModelFolder
 from fairgate.policy.yaml_text import read_yaml_file
@@ -91,7 +91,7 @@ def test_what_stands_in_a_file_s_place_is_named_by_every_reader(tmp_path):
 
 
 def test_a_pointer_in_the_place_of_any_file_of_a_model_is_named(tmp_path):
-    folder = embedded_path("models", "demo-slm")
+    folder = bundled_path("models", "demo-slm")
     files = [file.relative_to(folder) for file in folder.rglob("*") if file.is_file()]
     wrong = []
     for file in files:

@@ -6,18 +6,18 @@ from functools import cache
 import numpy as np
 
 from fairgate.features.generation.generators import GENERATORS, Ingredients, load_templates
-from fairgate.policy.definition_files import embedded_dimensions
+from fairgate.policy.definition_files import bundled_dimensions
 
 
 @cache
 def shipped_templates():
-    return load_templates("genfair", embedded_dimensions())
+    return load_templates("genfair", bundled_dimensions())
 
 
 def stream(generator="genfair", *, seed=7, strength=2, templates=None):
     """Yield the cases of a shipped generator."""
     given = Ingredients(
-        dimensions=embedded_dimensions(),
+        dimensions=bundled_dimensions(),
         templates=templates or shipped_templates(),
         strength=strength,
     )

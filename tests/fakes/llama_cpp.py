@@ -1,4 +1,4 @@
-"""The embedded model behind llama.cpp's own server, for `make test-systems`.
+"""The bundled model behind llama.cpp's own server, for `make test-systems`.
 
 `demo_gguf` writes the same weights, vocabulary and merges as GGUF: two engines, one model. Needs onnx,
 gguf and xllamacpp, which are no dependencies of FairGate.
@@ -15,7 +15,7 @@ import fairgate
 
 MODEL = Path(fairgate.__file__).parent / "data" / "models" / "demo-slm"
 AS_IT_IS = "{% for message in messages %}{{ message.content }}{% endfor %}"
-"""The embedded model has no chat template: it reads the prompt as it is."""
+"""The bundled model has no chat template: it reads the prompt as it is."""
 _CONTROL, _NORMAL = 3, 1
 """GGUF's types of tokens."""
 _PARTS = {
@@ -25,13 +25,13 @@ _PARTS = {
 
 
 def demo_gguf(path):
-    """Write the embedded model as GGUF and return the path."""
+    """Write the bundled model as GGUF and return the path."""
     config = json.loads((MODEL / "config.json").read_text())
     return _written(path, "llama", config, _tensors(config))
 
 
 def model_gguf(model, path, *, architecture=None, tokenizer=True):
-    """Write a Llama or Qwen 2 of transformers as GGUF, with the embedded model's tokenizer.
+    """Write a Llama or Qwen 2 of transformers as GGUF, with the bundled model's tokenizer.
 
     `architecture` is what the file says that it is, if that is another.
     """

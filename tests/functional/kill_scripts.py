@@ -33,7 +33,7 @@ class Script:
     keeps: Answer
     violates: Answer
     sources: Callable[[], list[dict]] | None = None
-    """Rows of `sources.jsonl`; None: the suite names embedded ones."""
+    """Rows of `sources.jsonl`; None: the suite names bundled ones."""
     metric: str = "asr/generation"
     judged: bool = False
     """Whether a judge with a record says what the answers show."""

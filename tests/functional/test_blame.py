@@ -1,4 +1,4 @@
-"""`fairgate blame` on real files, revisions and the embedded models; and what it refuses."""
+"""`fairgate blame` on real files, revisions and the bundled models; and what it refuses."""
 
 import json
 import os

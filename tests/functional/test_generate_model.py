@@ -6,7 +6,7 @@ import re
 import pytest
 from fakes.chat_server import chat_server
 
-from fairgate.io.named_files import embedded_path
+from fairgate.io.named_files import bundled_path
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.language import is_english
 
@@ -279,7 +279,7 @@ def test_other_languages_do_not_read_as_english():
 
 
 def test_all_shipped_prompts_read_as_english():
-    folder = embedded_path("sources", "meta-fair")
+    folder = bundled_path("sources", "meta-fair")
     lines = "".join(file.read_text("utf-8") for file in folder.glob("*.jsonl")).splitlines()
     rows = [json.loads(line) for line in lines]
     prompts = [row[name] for row in rows for name in ("prompt", *written([row]))]

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from fairgate.domain.executions import CorpusSpec
-from fairgate.io.named_files import embedded_path
+from fairgate.io.named_files import bundled_path
 from fairgate.policy.definition_files import pair_catalogue
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.suites.metamorphic.sources import read_sources
@@ -301,7 +301,7 @@ def test_a_suite_that_cannot_be_is_a_policy_error(gate, relations, sources, more
 def test_every_shipped_pair_passes_the_linter(relation, gate):
     gate.policy(relations=relation)
     name = relation.partition("/")[2]
-    shipped = (embedded_path("sources", "meta-fair") / f"{name}.jsonl").read_text().splitlines()
+    shipped = (bundled_path("sources", "meta-fair") / f"{name}.jsonl").read_text().splitlines()
     code, out, _ = gate("check", "p.yaml")
     assert code == 0, out
     assert f"{len(shipped)} demographic" in out
@@ -324,7 +324,7 @@ def test_shipped_pairs_name_attributes_of_the_catalogue_ten_times_a_dimension(re
         dimension: {form.lower() for each in found for form in each}
         for dimension, found in pair_catalogue().items()
     }
-    path = embedded_path("sources", "meta-fair") / f"{relation.partition('/')[2]}.jsonl"
+    path = bundled_path("sources", "meta-fair") / f"{relation.partition('/')[2]}.jsonl"
     pairs = [pair for each in read_sources(CorpusSpec(path=str(path))) for pair in each.pairs]
     for pair in pairs if relation != NAMES else ():
         assert set(pair.attributes) <= known[pair.dimension], pair
@@ -334,7 +334,7 @@ def test_shipped_pairs_name_attributes_of_the_catalogue_ten_times_a_dimension(re
 
 
 def test_names_of_the_pairs_are_of_two_groups_and_no_attribute():
-    path = embedded_path("sources", "meta-fair") / f"{NAMES.partition('/')[2]}.jsonl"
+    path = bundled_path("sources", "meta-fair") / f"{NAMES.partition('/')[2]}.jsonl"
     named = [each.pairs[0].attributes for each in read_sources(CorpusSpec(path=str(path)))]
     known = {form.lower() for found in pair_catalogue().values() for e in found for form in e}
     assert all(len(set(pair)) == 2 for pair in named)
@@ -344,7 +344,7 @@ def test_names_of_the_pairs_are_of_two_groups_and_no_attribute():
 
 def test_no_two_shipped_prompts_are_one_sentence_with_other_words_for_the_group():
     """The pairs of one relation and dimension are different questions, not one template."""
-    for file in sorted(embedded_path("sources", "meta-fair").glob("*.jsonl")):
+    for file in sorted(bundled_path("sources", "meta-fair").glob("*.jsonl")):
         stems: Counter[tuple[str, str]] = Counter()
         for source in read_sources(CorpusSpec(path=str(file))):
             words = source.text.lower()

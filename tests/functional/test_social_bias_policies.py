@@ -4,7 +4,7 @@ import pytest
 from fakes.policies import parse_policy
 
 from fairgate.domain.errors import PolicyError
-from fairgate.io.named_files import embedded_path
+from fairgate.io.named_files import bundled_path
 
 HEAD = "version: 1\nname: p\nsystem: {generator: {}}\nsuites:\n"
 GATES = "gates:\n  - {metric: diff-bias/ambiguous, where: {setting: none}, max_abs: 0.1}\n"
@@ -97,7 +97,7 @@ def test_bad_items_and_collections_are_told_together_and_too_few_items_for_examp
     error = refused(workspace, suite)
     assert "no format of question items" in error
     assert "no column 'stance'" in error
-    rows = embedded_path("items", "demo-bbq").read_text().splitlines(keepends=True)
+    rows = bundled_path("items", "demo-bbq").read_text().splitlines(keepends=True)
     (workspace.root / "items.jsonl").write_text("".join(rows[:16]))
     suite = "  - {id: b, kind: bbq, items: items.jsonl, settings: [none], shots: 8}\n"
     assert "use `shots: 0`" in refused(workspace, suite)

@@ -24,7 +24,7 @@ _HEAD = """\
 
 <!-- generated: `make kill-tables` for the figures, `make docs` for the page -->
 
-Biased variants of a run of each shipped policy, with the embedded models, put through its whole gate
+Biased variants of a run of each shipped policy, with the bundled models, put through its whole gate
 with its baseline. In a share of the cases of a term, a category or everybody the answer becomes another one, empty
 or the stereotyped one, or the documents become those of another source. Controls change every wording of a source
 alike; a *false kill* is a control on which a rule about identities fails. A table has the number of targets (identities,

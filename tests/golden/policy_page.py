@@ -57,7 +57,7 @@ SECTIONS: dict[str, tuple[str, Mapping[str, str]]] = {
     "`task`": ("", {"": "TaskPolicy"}),
     "`suites`, of question items": ("", {"": "BbqSuitePolicy"}),
     "Tables": (
-        "Of documents and sources: an embedded name, a path, or a path with columns.",
+        "Of documents and sources: a bundled name, a path, or a path with columns.",
         {"": "Columns"},
     ),
     "`judge`": ("", {"": "JudgePolicy"}),

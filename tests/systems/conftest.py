@@ -20,7 +20,7 @@ def systems():
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory, systems):
-    """Return the address of llama.cpp's server, with the embedded model."""
+    """Return the address of llama.cpp's server, with the bundled model."""
     systems("gguf", "onnx", "qdrant_client", "xllamacpp")
     from fakes.llama_cpp import demo_gguf, llama_server
 

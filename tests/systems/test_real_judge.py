@@ -1,4 +1,4 @@
-"""A judge behind a real server: llama.cpp's with the embedded model, which is no judge at all."""
+"""A judge behind a real server: llama.cpp's with the bundled model, which is no judge at all."""
 
 import json
 

@@ -116,7 +116,7 @@ def main() -> None:
             "engine, same weights": OnnxEncoder(
                 exported, threads=options.threads, choice=NO_PROMPTS
             ).embed,
-            "engine, embedded model": own.embed,
+            "engine, bundled model": own.embed,
         }
         if importlib.util.find_spec("openvino"):
             engines["OpenVINO, float32"] = openvino_embed(exported, own._tokens, options.threads)

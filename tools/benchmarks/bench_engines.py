@@ -7,7 +7,7 @@ Every engine runs in a process of its own, in the environment that has it; they 
 medians of the rounds' ratios count. A number behind an engine's name: prompts that run together.
 `--model`: a GGUF file or a folder as transformers has it, asked the prompts of
 `policies/smollm2-sentiment.yaml`, whose own model must be there (`make demo-slm`); `--shape`: the
-embedded model, or random weights.
+bundled model, or random weights.
 `--work labels`: the first prompts of a policy's own gate, at most so many tokens answered as a
 label takes; where it is certain earlier, this engine stops. `--work tokens`: 150 tokens each, from
 a model without an end token. `.venv-export` has transformers and optimum;
@@ -62,7 +62,7 @@ FILES = (
 )
 """Kinds of files, the last one written, and what needs them."""
 NEW_TOKENS = {"labels": 2, "tokens": 150}
-"""At most; a label of the embedded model takes two."""
+"""At most; a label of the bundled model takes two."""
 OPENING = [GenerationRequest(prompt="Never again.")]
 
 

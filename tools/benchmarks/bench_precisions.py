@@ -2,7 +2,7 @@
 
     python tools/benchmarks/bench_precisions.py [--model FOLDER] [--policy FILE] [--prompts 216]
 
-`--model` is what `fairgate export` makes of a decoder in float32 (the embedded `demo-slm` without
+`--model` is what `fairgate export` makes of a decoder in float32 (the bundled `demo-slm` without
 it). Its graph is stored in every precision as `fairgate export --precision` stores it (int8 and
 int4 need `onnx-ir`), and reads a policy's own prompts, of which `--runs` takes as many runs of
 neighbours (see `bench_prefixes.py`), and after each float32's likeliest token. No time is taken.

@@ -4,7 +4,7 @@
 
 Paired ratios of processor seconds, one thread each, medians of `--rounds`: this engine as it is,
 which cuts prompts where they part, each prompt at once, and each at once as the
-graph was exported, but for the cut before its last projection. Each generates at most two tokens, what a label of the embedded model takes. Answers must be equal; so are margins where the
+graph was exported, but for the cut before its last projection. Each generates at most two tokens, what a label of the bundled model takes. Answers must be equal; so are margins where the
 graph's sums do not depend on the split. `bench_engines.py` compares with other engines.
 
 What a part of a plan has in common is not what the plan has: `--runs` takes the prompts as so many

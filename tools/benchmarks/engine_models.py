@@ -9,8 +9,8 @@
 it) and, of a `--model` that is a GGUF file, `FOLDER/given.gguf`, a copy. `int8-rows` writes the
 graph in integers of one term and of two, `genai` builds `FOLDER/genai` from the checkpoint with
 onnxruntime-genai's builder, `gguf` writes `FOLDER/q8_0.gguf`, from `FOLDER/f32.gguf` where no GGUF
-file was given. Weights of `demo-slm` are the embedded model's; those of other shapes are random, of
-SmolLM2-135M's (all of its 30 layers, or 8 of them and the embedded model's vocabulary), and have no
+file was given. Weights of `demo-slm` are the bundled model's; those of other shapes are random, of
+SmolLM2-135M's (all of its 30 layers, or 8 of them and the bundled model's vocabulary), and have no
 end token: speed does not depend on what weights say.
 """
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from fairgate.domain.attributes import AttributeUse, Form  # noqa: E402
-from fairgate.policy.definition_files import embedded_dimensions  # noqa: E402 (the checkout's own)
+from fairgate.policy.definition_files import bundled_dimensions  # noqa: E402 (the checkout's own)
 from fairgate.relations.frames import realise  # noqa: E402
 from fairgate.suites.metamorphic.sources import HEADER_KEY, GeneratedCase, case_row  # noqa: E402
 
@@ -27,7 +27,7 @@ COUNT = 16
 
 def lines():
     """Return the lines of the file: a header, then a case each."""
-    dimensions = embedded_dimensions()
+    dimensions = bundled_dimensions()
     reviews = (SOURCES / "demo-reviews.jsonl").read_text(encoding="utf-8").splitlines()
     step = len(reviews) // COUNT
     yield json.dumps({HEADER_KEY: 1, "source": "tests/recipes/make_demo_people.py"})

@@ -1,6 +1,6 @@
 """Writes the prompts on which an export is compared with its original.
 
-They are prompts as the gate puts them together, from the embedded data: sentiment with and without
+They are prompts as the gate puts them together, from the bundled data: sentiment with and without
 documents, toxicity, questions with three options.
 """
 

@@ -168,7 +168,7 @@ def card(found, tested, figures):
 
 CARD = """# minilm-tone, minilm-sentiment
 
-Two multinomial logistic heads over the vectors of the embedded `minilm`: the tone of an English text (happy, sad,
+Two multinomial logistic heads over the vectors of the bundled `minilm`: the tone of an English text (happy, sad,
 angry, fear, surprise, neutral) and its sentiment (positive, negative, neutral). They let FairGate's tone oracle be tried
 and tested offline; for a gate that matters name a larger classifier in the policy (`tone: {{model: FOLDER, labels: …}}`).
 

@@ -35,11 +35,11 @@ _OF_TEMPLATES = {"strength", "templates", "attributes"}
 )  # fmt: skip
 @click.option(
     "--templates", default="genfair", show_default=True,
-    help="Embedded templates, or a file of your own.",
+    help="Bundled templates, or a file of your own.",
 )  # fmt: skip
 @click.option(
     "--attributes", multiple=True, metavar="FILE",
-    help="File of an attribute of your own, beside the embedded ones; can be repeated.",
+    help="File of an attribute of your own, beside the bundled ones; can be repeated.",
 )  # fmt: skip
 @click.option(
     "--policy", type=shared.EXISTING_FILE,

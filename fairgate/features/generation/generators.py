@@ -110,7 +110,7 @@ def load_templates(
     folder: Path | None = None,
     confined: bool = False,
 ) -> tuple[CaseTemplate, ...]:
-    """Return the templates `name`: embedded ones, else those of a YAML or JSON file.
+    """Return the templates `name`: bundled ones, else those of a YAML or JSON file.
 
     A relative path starts at `folder` (default: the current directory), and cannot leave it where
     `confined`. Raises DataError, with the nearest names, where there is no such file, and

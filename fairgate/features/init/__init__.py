@@ -21,8 +21,8 @@ _APPLICATIONS = ("http", "command", "python")
 """Systems for which an application is written: it answers by words that it knows until the user's
 takes its place, so that the first run has a verdict."""
 _TASKS = ("free", "sentiment", "toxicity", "labels", "options")
-_EMBEDDED = ("sentiment", "toxicity", "options")
-"""Tasks that the embedded model answers."""
+_BUNDLED = ("sentiment", "toxicity", "options")
+"""Tasks that the bundled model answers."""
 _SETS = "race, gender, orientation, age"
 _NAME_FORM = "lower-case letters, digits, `-` and `_`, a letter first"
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
@@ -86,9 +86,9 @@ def _owner(text: str) -> str:
 )  # fmt: skip
 @click.option(
     "--system", type=click.Choice(_SYSTEMS),
-    help="What is tested: embedded models, ONNX models, recorded answers, or "
+    help="What is tested: bundled models, ONNX models, recorded answers, or "
 "a system of your own (default: http where the folder has a FastAPI "
-"or Flask app, or the embedded models do not answer the task; else "
+"or Flask app, or the bundled models do not answer the task; else "
 "demo).",
 )  # fmt: skip
 @click.option(
@@ -99,7 +99,7 @@ def _owner(text: str) -> str:
 )  # fmt: skip
 @click.option(
     "--limit", type=click.IntRange(1), metavar="N",
-    help="Sources that are asked about (default: 25 for the embedded models, "
+    help="Sources that are asked about (default: 25 for the bundled models, "
 "else all).",
 )  # fmt: skip
 def init(**options_given: Any) -> int:
@@ -112,7 +112,7 @@ def init(**options_given: Any) -> int:
     Never overwrites: a file that is there stays as it is, so the command can be run again.
     """
     seen = found(Path())
-    shows = "demo" if options_given["task"] in _EMBEDDED else "http"
+    shows = "demo" if options_given["task"] in _BUNDLED else "http"
     options_given["system"] = options_given["system"] or ("http" if seen["service"] else shows)
     options_given["owner"] = options_given["owner"] or own_owner() or REPOSITORY.split("/")[-2]
     name, task, owner = options_given["name"], options_given["task"], options_given.pop("owner")
@@ -126,9 +126,9 @@ def init(**options_given: Any) -> int:
             f"--labels names {quoted(options_given['labels'])}; expected two or more different "
             "labels, with commas between: `yes, no`"
         )
-    if options_given["system"] == "demo" and task not in _EMBEDDED:
+    if options_given["system"] == "demo" and task not in _BUNDLED:
         raise UsageError(
-            f"the embedded model answers {listed(_EMBEDDED, last='and')} alone, so that a run of "
+            f"the bundled model answers {listed(_BUNDLED, last='and')} alone, so that a run of "
             f"--task {task} would have no verdict: name another --system"
         )
     inside = _place_in_repository()

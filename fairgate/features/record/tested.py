@@ -20,7 +20,7 @@ from fairgate.gate.run_folder import EXECUTIONS, RECORD, check_run, run_policy_p
 from fairgate.io.durable import PARTS
 from fairgate.io.tables import file_sha256, read_json_object
 from fairgate.metrics.parity import SCORES
-from fairgate.policy.definition_files import PERTURBATIONS, embedded_names, load_perturbation_set
+from fairgate.policy.definition_files import PERTURBATIONS, bundled_names, load_perturbation_set
 from fairgate.reports.formats import SCHEMA_VERSION
 
 
@@ -37,7 +37,7 @@ def tested_run(folder: Path, policy: Path | None) -> tuple[TestedRun, History]:
     history = History.of(run, policy or _own_policy(folder))
     shas = read_json_object(folder / PARTS)["parts"]
     tested = _who(run)
-    known = {name: load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)}
+    known = {name: load_perturbation_set(name) for name in bundled_names(PERTURBATIONS)}
     categories = [name for name, group in known.items() if not group.control and name not in tested]
     evidence = run.evidence
     tested_run = TestedRun(

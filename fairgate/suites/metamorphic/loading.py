@@ -203,7 +203,7 @@ def chosen_sources(
         offered = f"; it has pairs of {listed(sorted(there), last='and')}" if there else ""
         raise DataError(
             f"the table has no pairs of {listed(without)}{offered}: name another table "
-            "(`meta-fair` is embedded), or take the relation out"
+            "(`meta-fair` is bundled), or take the relation out"
         )
     if makes and not free:
         raise DataError(

@@ -163,7 +163,7 @@ class SuitePolicy(SuiteModel):
         Annotated[Text, Tag("<scalar>")] | Annotated[Columns, Tag("<mapping>")],
         ByShape,
         Names(Role.SOURCES),
-    ] = Field(description="Embedded name, path, or path with columns.")
+    ] = Field(description="Bundled name, path, or path with columns.")
     attributes: Annotated[list[Text], Names(Role.ATTRIBUTES)] = Field(
         default_factory=list,
         description="Files of your own sensitive attributes, which generated sources state.",

@@ -146,7 +146,7 @@ class MetamorphicSuite(SuiteDefinition):
 
     @property
     def own_control_phrases(self) -> Sequence[str]:
-        """Those of a control set that is no embedded one, and written texts: what differs first."""
+        """Those of a control set that is no bundled one, and written texts: what differs first."""
         phrases = [
             term.noun_phrase
             for group in self.sets

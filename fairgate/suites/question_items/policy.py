@@ -30,7 +30,7 @@ class ItemsPolicy(Strict):
     """Question items: where they are and in which format."""
 
     path: Annotated[Text, Names(Role.ITEMS)] = Field(
-        description="File, folder of files, Hugging Face data set or embedded name."
+        description="File, folder of files, Hugging Face data set or bundled name."
     )
     columns: dict[Text, Text] = Field(
         default_factory=dict,
@@ -88,7 +88,7 @@ class BbqSuitePolicy(SuiteModel):
         Annotated[Text, Tag("<scalar>")] | Annotated[ItemsPolicy, Tag("<mapping>")],
         ByShape,
         Names(Role.ITEMS),
-    ] = Field(description="Embedded name, file, folder, Hugging Face data set, or a mapping.")
+    ] = Field(description="Bundled name, file, folder, Hugging Face data set, or a mapping.")
     categories: Annotated[list[Text], Field(min_length=1)] | None = Field(
         default=None, description="Bias types to ask about; default: all."
     )
@@ -98,7 +98,7 @@ class BbqSuitePolicy(SuiteModel):
     )
     collections: Annotated[list[Text], Names(Role.COLLECTION)] = Field(
         default_factory=list,
-        description="Documents with a stance: embedded names, files or Hugging Face data sets.",
+        description="Documents with a stance: bundled names, files or Hugging Face data sets.",
     )
     retrievers: Annotated[
         list[

@@ -73,7 +73,7 @@ def test_the_embedded_model_keeps_its_labels_and_has_a_fingerprint_of_its_own(fo
 
 
 def with_outliers(target):
-    """Copy the embedded model with channels of 300 times the size: the same function."""
+    """Copy the bundled model with channels of 300 times the size: the same function."""
     shutil.copytree(DEMO, target)
     model = onnx.load(str(target / "model.onnx"))
     layers, index = Layers.of(model), GraphIndex(model)

@@ -1,9 +1,9 @@
-"""Files of sensitive attributes: the embedded ones, and what is wrong with others."""
+"""Files of sensitive attributes: the bundled ones, and what is wrong with others."""
 
 import pytest
 
 from fairgate.domain.errors import DataError, PolicyError
-from fairgate.policy.definition_files import embedded_dimensions, load_dimension, load_dimensions
+from fairgate.policy.definition_files import bundled_dimensions, load_dimension, load_dimensions
 
 TABLE_ONE = {
     "religion": 5, "occupation": 5, "language": 5, "ethnicity": 5, "political-views": 4,
@@ -13,7 +13,7 @@ GOOD = "id: size\nvalues:\n  - {value: tall, adjective: tall}\n  - {value: low, 
 
 
 def test_the_embedded_attributes_are_those_of_the_paper_and_four_more():
-    found = embedded_dimensions()
+    found = bundled_dimensions()
     assert {name: len(found[name].values) for name in TABLE_ONE} == TABLE_ONE
     assert set(found) - set(TABLE_ONE) == {"age", "gender", "experience", "family-status"}
     assert all(dimension.source for dimension in found.values())

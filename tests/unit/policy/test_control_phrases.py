@@ -7,14 +7,14 @@ import pytest
 from fairgate.domain.attributes import Manner
 from fairgate.policy.definition_files import (
     PERTURBATIONS,
+    bundled_dimensions,
+    bundled_names,
     collect_perturbation_sets,
-    embedded_dimensions,
-    embedded_names,
     load_perturbation_set,
     pair_catalogue,
 )
 
-SETS = [load_perturbation_set(name) for name in embedded_names(PERTURBATIONS)]
+SETS = [load_perturbation_set(name) for name in bundled_names(PERTURBATIONS)]
 NEUTRAL = ["A reader", "A listener", "A person with a question"]
 PHRASES = {
     **{
@@ -23,14 +23,14 @@ PHRASES = {
     },
     **{
         f"A {form}": dimension.id
-        for dimension in embedded_dimensions().values() for value in dimension.values
+        for dimension in bundled_dimensions().values() for value in dimension.values
         for form in (
             value.wording(Manner.PLAIN).adjective, value.wording(Manner.PLAIN).noun, *value.also,
         ) if form
     },
     **{
         f"Somebody who {value.wording(Manner.PLAIN).clause}": dimension.id
-        for dimension in embedded_dimensions().values() for value in dimension.values
+        for dimension in bundled_dimensions().values() for value in dimension.values
     },
     **{
         f"A {form}": name for name, entries in pair_catalogue().items() for entry in entries

@@ -10,7 +10,7 @@ from fakes.shipped_phrases import SETS, phrases_of_both, ranks
 from fairgate.domain.errors import PolicyError
 from fairgate.policy.definition_files import (
     PERTURBATIONS,
-    embedded_names,
+    bundled_names,
     load_perturbation_set,
     named_document,
 )
@@ -63,7 +63,7 @@ def test_no_phrase_has_a_word_of_a_demographic_set_or_of_a_sensitive_attribute()
     words = set()
     for name in DIMENSIONS:
         words |= words_of(named_document("attributes", name).data["values"])
-    for name in embedded_names(PERTURBATIONS):
+    for name in bundled_names(PERTURBATIONS):
         group = load_perturbation_set(name)
         if not group.control:
             words |= words_of([phrase for term in group.terms for phrase in term.phrases])

@@ -4,7 +4,7 @@ import pytest
 
 from fairgate.domain.attributes import Manner
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.definition_files import embedded_dimensions, load_dimension
+from fairgate.policy.definition_files import bundled_dimensions, load_dimension
 from fairgate.relations.clauses import clause_forms, plural_noun
 
 
@@ -106,7 +106,7 @@ def test_what_is_written_stands(tmp_path):
 
 
 def test_every_shipped_value_has_all_forms():
-    for dimension in embedded_dimensions().values():
+    for dimension in bundled_dimensions().values():
         for value in dimension.values:
             for manner in (Manner.PLAIN, Manner.NEGATED):
                 words = value.wording(manner)

@@ -9,8 +9,8 @@ from fakes.tasks import load_task
 from fairgate.domain.errors import DataError, PolicyError
 from fairgate.policy.definition_files import (
     PERTURBATIONS,
+    bundled_names,
     collect_perturbation_sets,
-    embedded_names,
     load_dimension,
     load_perturbation_set,
     named_document,
@@ -26,7 +26,7 @@ PAPER = {
 }
 
 
-@pytest.mark.parametrize("name", embedded_names(PERTURBATIONS))
+@pytest.mark.parametrize("name", bundled_names(PERTURBATIONS))
 def test_every_shipped_set_has_provenance_and_those_of_the_paper_its_phrases(name):
     group = load_perturbation_set(name)
     assert group.id == name
@@ -60,7 +60,7 @@ def test_the_control_arm_is_large_and_mixes_the_articles():
     assert arm.control
     assert len(arm.terms) >= 8
     assert {"A", "An"} == {term.noun_phrase.split()[0] for term in arm.terms}
-    assert set(PAPER) <= set(embedded_names(PERTURBATIONS))
+    assert set(PAPER) <= set(bundled_names(PERTURBATIONS))
 
 
 def test_sets_come_in_the_policys_order_with_the_control_arm_last():
@@ -82,10 +82,10 @@ def test_a_users_file_is_read_relative_to_the_folder_and_an_embedded_name_wins(t
 @pytest.mark.parametrize(
     ("load", "name", "message"),
     [
-        (load_perturbation_set, "gendr", "there is no file 'gendr' in .*; expected a path or an embedded name .did you mean `gender`?"),
+        (load_perturbation_set, "gendr", "there is no file 'gendr' in .*; expected a path or a bundled name .did you mean `gender`?"),
         (load_perturbation_set, "own/set.yaml", "there is no file 'own/set.yaml' in"),
         (load_perturbation_set, "a\0b", r"there is no file 'a\\x00b'"),
-        (load_task, "sentimant", "'sentimant' in .*; expected a path or an embedded name .did you mean `sentiment`?"),
+        (load_task, "sentimant", "'sentimant' in .*; expected a path or a bundled name .did you mean `sentiment`?"),
         (load_task, "own.yaml", "there is no file 'own.yaml' in .*known: `advice`, `question-answering`"),
         (load_dimension, "religon", "did you mean `religion`"),
     ],

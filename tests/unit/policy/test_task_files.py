@@ -5,21 +5,21 @@ from fakes.tasks import load_task
 
 from fairgate.domain.cases import Task
 from fairgate.domain.errors import PolicyError
-from fairgate.policy.definition_files import TASKS, embedded_names, task_from_policy
+from fairgate.policy.definition_files import TASKS, bundled_names, task_from_policy
 from fairgate.relations.oracles.label import read_label
 from fairgate.relations.oracles.tone import oracle_of
 from fairgate.suites.metamorphic.policy import TaskPolicy
 
 
 def test_the_shipped_tasks():
-    assert set(embedded_names(TASKS)) >= {"sentiment", "toxicity"}
+    assert set(bundled_names(TASKS)) >= {"sentiment", "toxicity"}
     sentiment = load_task("sentiment")
     assert sentiment.labels == ("positive", "negative", "neutral", "mixed")
     assert sentiment.canonical("mixed") == sentiment.canonical("neutral")
     assert sentiment.canonical("positive") == "positive"
 
 
-@pytest.mark.parametrize("name", [name for name in embedded_names(TASKS) if name != "advice"])
+@pytest.mark.parametrize("name", [name for name in bundled_names(TASKS) if name != "advice"])
 def test_the_instruction_names_the_answers(name):
     task = load_task(name)
     canonical = {task.canonical(label) for label in task.labels}

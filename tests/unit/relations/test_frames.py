@@ -7,7 +7,7 @@ from fakes.attributes import use, uses
 
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.errors import DataError
-from fairgate.policy.definition_files import embedded_dimensions
+from fairgate.policy.definition_files import bundled_dimensions
 from fairgate.relations.english import article_fault
 from fairgate.relations.frames import Realised, realise
 
@@ -107,7 +107,7 @@ def test_spans_are_the_words_in_any_order():
         assert [a.value for a in found.attributes] == [a.value for a in order]
 
 
-@pytest.mark.parametrize("dimension", embedded_dimensions().values(), ids=lambda d: d.id)
+@pytest.mark.parametrize("dimension", bundled_dimensions().values(), ids=lambda d: d.id)
 def test_every_value_of_the_catalogue_can_be_said_and_denied(dimension):
     frame = "{A person} told {them} about {themselves} and {traits|it all}."
     for value, manner, form in itertools.product(dimension.values, Manner, Form):

@@ -9,7 +9,7 @@ from fakes.attributes import use, uses
 
 from fairgate.domain.attributes import AttributeUse, Form, Manner
 from fairgate.domain.cases import Source
-from fairgate.policy.definition_files import embedded_dimensions
+from fairgate.policy.definition_files import bundled_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.english import PRONOUNS, article_fault
 from fairgate.relations.frames import Realised, realise
@@ -36,7 +36,7 @@ FRAMES = (
 def sources(count=240, seed=5):
     """Random sources: frame, one to five attributes, all forms and manners that the frame holds."""
     rng = random.Random(seed)
-    dimensions = list(embedded_dimensions().values())
+    dimensions = list(bundled_dimensions().values())
     found = []
     while len(found) < count:
         frame = rng.choice(FRAMES)

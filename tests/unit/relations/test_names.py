@@ -7,11 +7,11 @@ import pytest
 from fakes.perturbation_sets import load_perturbation_sets
 
 from fairgate.domain.cases import Source, follow_up_key
-from fairgate.policy.definition_files import PERTURBATIONS, embedded_names, load_perturbation_set
+from fairgate.policy.definition_files import PERTURBATIONS, bundled_names, load_perturbation_set
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.linter import Linter
 
-POOLS = [name for name in embedded_names(PERTURBATIONS) if load_perturbation_set(name).is_pool]
+POOLS = [name for name in bundled_names(PERTURBATIONS) if load_perturbation_set(name).is_pool]
 FORMS = ["names/full-name", "names/first-name"]
 walk = pytest.mark.parametrize(("pool", "form"), [*product(POOLS, FORMS)])
 

@@ -7,7 +7,7 @@ from fakes.planted import TASK
 
 from fairgate.domain.attributes import Form, contradiction
 from fairgate.domain.cases import Source
-from fairgate.policy.definition_files import embedded_dimensions
+from fairgate.policy.definition_files import bundled_dimensions
 from fairgate.relations.catalogue import RELATIONS
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.relation import Varies
@@ -22,7 +22,7 @@ FRAMES = {
 }
 EVERY_VALUE = [
     f"{name}/{value.id}"
-    for name, dimension in embedded_dimensions().items()
+    for name, dimension in bundled_dimensions().items()
     for value in dimension.values
 ]
 

@@ -1,4 +1,4 @@
-"""The embedded models and data are what their recipes and cards say. No torch needed."""
+"""The bundled models and data are what their recipes and cards say. No torch needed."""
 
 import json
 from collections import Counter
@@ -12,7 +12,7 @@ import pytest
 from heldout import Greedy, label_of, question_items, sentiment_items
 
 from fairgate.domain.executions import CorpusSpec
-from fairgate.policy.definition_files import embedded_dimensions
+from fairgate.policy.definition_files import bundled_dimensions
 from fairgate.suites.metamorphic.sources import read_sources
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,7 +35,7 @@ def test_the_data_files_are_what_the_recipe_writes(tmp_path, monkeypatch, capsys
 def test_the_cases_about_people_are_what_the_recipe_writes():
     file = DATA / "sources/demo-people.jsonl"
     assert file.read_text(encoding="utf-8") == "\n".join(make_demo_people.lines()) + "\n"
-    for source in read_sources(CorpusSpec(path=str(file)), None, embedded_dimensions):
+    for source in read_sources(CorpusSpec(path=str(file)), None, bundled_dimensions):
         assert [use.dimension.id for use in source.attributes] == list(make_demo_people.STATED)
 
 

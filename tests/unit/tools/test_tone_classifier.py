@@ -13,7 +13,7 @@ from fakes.generation import generated
 from fairgate.domain.attributes import Form
 from fairgate.domain.cases import SENTIMENTS, TONES
 from fairgate.domain.ports import Runtime
-from fairgate.policy.definition_files import embedded_dimensions
+from fairgate.policy.definition_files import bundled_dimensions
 from fairgate.relations.frames import Realised, realise
 from fairgate.relations.person import NEUTRAL_TRAITS, neutral_uses
 from fairgate.suites.metamorphic.policy import ClassifierPolicy
@@ -70,7 +70,7 @@ def test_a_neutral_trait_changes_the_tone_as_often_as_an_attribute_does():
                 if isinstance(other, Realised):
                     pairs["attribute"].append((source, other))
                     stated.update(each.name for each in (use, *changed))
-    known = embedded_dimensions().values()
+    known = bundled_dimensions().values()
     assert stated >= {f"{each.id}/{value.id}" for each in known for value in each.values}
     assert len(pairs["trait"]) == len(ANSWERS) * len(NEUTRAL_TRAITS)
     texts = sorted({each.text for found in pairs.values() for pair in found for each in pair})

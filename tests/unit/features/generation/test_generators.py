@@ -11,7 +11,7 @@ from fakes.generation import generated, share, shipped_templates, stream
 from fairgate.domain.attributes import Form, Manner, contradiction
 from fairgate.features.generation.cases import CombinationCounts
 from fairgate.features.generation.generators import GENERATORS, OPERATORS, CaseTemplate
-from fairgate.policy.definition_files import embedded_dimensions
+from fairgate.policy.definition_files import bundled_dimensions
 from fairgate.relations.english import article_fault
 from fairgate.suites.metamorphic.sources import GeneratedCase
 
@@ -95,7 +95,7 @@ def test_the_first_thousand_cases_hold_every_pair_and_are_fair():
         counts.add(case.attributes)
     assert share(counts) == 1
     values = Counter(u.name for case in cases for u in case.attributes if u.manner is Manner.PLAIN)
-    for dimension in embedded_dimensions().values():
+    for dimension in bundled_dimensions().values():
         used = [values[f"{dimension.id}/{value.id}"] for value in dimension.values]
         assert min(used) >= 0.25 * max(used), (dimension.id, used)
     by_template = Counter(case.template for case in cases)

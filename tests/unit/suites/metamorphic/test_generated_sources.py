@@ -7,7 +7,7 @@ from fakes.attributes import uses
 
 from fairgate.domain.errors import DataError
 from fairgate.domain.executions import CorpusSpec
-from fairgate.policy.definition_files import embedded_dimensions
+from fairgate.policy.definition_files import bundled_dimensions
 from fairgate.relations.frames import realise
 from fairgate.suites.metamorphic.sources import GeneratedCase, case_row, read_sources
 
@@ -25,7 +25,7 @@ def a_row(**changed):
 def read(tmp_path, *rows):
     path = tmp_path / "cases.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return read_sources(CorpusSpec(path=str(path)), None, embedded_dimensions)
+    return read_sources(CorpusSpec(path=str(path)), None, bundled_dimensions)
 
 
 def test_attributes_come_back_as_they_were(tmp_path):
