@@ -245,7 +245,7 @@ def _parity(run: GateRun, unit: Unit) -> list[Record]:
     """Return the findings of the scans *now* on the pair's identity, column by column."""
     person = unit.dimensions["category"], unit.dimensions["term"]
     found: list[Record] = []
-    for scan in run.result.parity:
+    for scan in run.result.parity_results:
         if (scan.suite, scan.against) != (unit.suite, Against.CONTROL):
             continue
         for each in (each for each in scan.identities if each.person == person):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from fairgate import REPOSITORY
 from fairgate.domain.outcomes import Outcome
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.reports.blocks import View
 from fairgate.reports.escaping import plain, sarif_text
 from fairgate.reports.figures import RuleRow
@@ -77,7 +77,7 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
 
 
 def _descriptor(metric: str) -> dict[str, object]:
-    entry = BY_ID.get(metric)
+    entry = METRICS.get(metric)
     title = entry.title if entry else metric
     source = f" Defined in {entry.reference}." if entry else ""
     return {

@@ -28,7 +28,7 @@ from fairgate.gate.measure import (
     quartiles,
 )
 from fairgate.metrics.attribution import COLUMNS as CROSSED
-from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import observe
 from fairgate.stats.observations import Levels
 
@@ -95,7 +95,7 @@ def _stored_copies(baseline: Baseline) -> Iterator[str]:
         for name, suite in baseline.suites.items()
     }
     for number, stored in enumerate(baseline.measurements):
-        metric, suite_measured = BY_ID.get(stored.metric), baseline.suites.get(stored.suite)
+        metric, suite_measured = METRICS.get(stored.metric), baseline.suites.get(stored.suite)
         if (
             metric is None
             or suite_measured is None
@@ -139,7 +139,7 @@ def unverified(baseline: Baseline) -> Iterator[str]:
     for name in sorted(used - baseline.metric_versions.keys()):
         yield f"metric_versions lacks {quoted(name)}, of which there are measurements"
     for number, measurement in enumerate(baseline.measurements):
-        suite, metric = baseline.suites.get(measurement.suite), BY_ID.get(measurement.metric)
+        suite, metric = baseline.suites.get(measurement.suite), METRICS.get(measurement.metric)
         if measurement.value is None or metric is None or metric.column in CROSSED.values():
             continue  # a baseline has no crossed answers, see NOT_CHECKED
         if suite is None or metric.column not in suite.table.values:

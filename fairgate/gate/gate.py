@@ -41,7 +41,7 @@ from fairgate.gate.served import served_notices, served_problems, served_warning
 from fairgate.gate.waivers import waiver_notices, with_waiver
 from fairgate.gate.waves import ReadingsOf, ask, assess
 from fairgate.metrics.attribution import COLUMNS
-from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table
 from fairgate.policy.schema import Policy
 from fairgate.suites.suite import Suite
@@ -74,7 +74,7 @@ class GateInput:
         return expand_rules(self.policy, self.plan)
 
     @cached_property
-    def parity(self) -> Sequence[ParityRule]:
+    def parity_rules(self) -> Sequence[ParityRule]:
         """Return the questions about outcomes."""
         return parity_rules(self.policy, self.suites)
 
@@ -85,7 +85,7 @@ class GateInput:
         for reference, run in self.references.runs.items():
             least, noun = self.policy.min_overlap, reference.value
             shared = overlap(self.plan, self.must_match, run, min_overlap=least, noun=noun)
-            gone = vanished_identities(self.parity, self.plan, run, reference)
+            gone = vanished_identities(self.parity_rules, self.plan, run, reference)
             overlaps[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
         return overlaps
 
@@ -123,7 +123,7 @@ class GateInput:
         out = [
             gate.metric
             for _, gate in self.policy.bounds
-            if gate.metric in BY_ID and BY_ID[gate.metric].column in columns
+            if gate.metric in METRICS and METRICS[gate.metric].column in columns
         ]
         gates_left = [gate for gate in gates if getattr(gate, "metric", "") not in out]
         policy = self.policy.model_copy(update={"gates": gates_left})
@@ -150,20 +150,20 @@ class GateResult:
     """How they relate to the anchor's."""
     attribution: Sequence[Attribution] = ()
     selection: Sequence[SelectionRate] = ()
-    notices: Sequence[str] = ()
+    answer_notices: Sequence[str] = ()
     """What a reader must know of the answers."""
     origin: Origin | None = None
     """None where the system is not asked from outside."""
 
     @property
-    def remarks(self) -> list[str]:
-        """Return remarks that a reader needs beside the verdict."""
+    def notices(self) -> list[str]:
+        """Return all that a reader must know beside the verdict, in the order of reports."""
         origin = [] if self.origin is None else [self.origin.sentence]
-        notices = [*self.gate_input.notices, *self.notices]
+        notices = [*self.gate_input.notices, *self.answer_notices]
         return [*notices, *self.gate_input.footnotes, *origin]
 
     @property
-    def parity(self) -> list[ParityResult]:
+    def parity_results(self) -> list[ParityResult]:
         """Return the results of the scans, in the order of the rules."""
         return [rule.parity for rule in self.rules if rule.parity is not None]
 
@@ -237,7 +237,7 @@ def run_gate(
                 if suite.selected_from is not None
                 for rate in selection_of(tables[name], suite.selected_from)
             ],
-            notices=[
+            answer_notices=[
                 *notices_of(policy, answers.executions, assessed, tables),
                 *served_notices(answers.executions),
                 *waiver_notices(result.rules, policy),
@@ -272,7 +272,7 @@ def result_of(
     measurements = measure(tables, metrics)
     comparison = gate_input.comparison
     results = [
-        *judge_parity(policy, gate_input.suites, gate_input.parity, tables, comparison),
+        *judge_parity(policy, gate_input.suites, gate_input.parity_rules, tables, comparison),
         *rule_results(rules, tables, measurements, comparison, policy),
     ]
     results = [with_waiver(result, policy, gate_input.day) for result in results]

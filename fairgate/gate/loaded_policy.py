@@ -29,7 +29,7 @@ from fairgate.gate.rules import standard_gates
 from fairgate.gate.waivers import waiver_problems
 from fairgate.io.named_files import existing
 from fairgate.io.tables import read_json_object
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.policy.parse import ParsedPolicy, problem, readable_part
 from fairgate.policy.schema import Policy
 from fairgate.policy.yaml_text import YamlDocument, YamlFault, load_yaml, read_yaml_file
@@ -228,7 +228,7 @@ def _valueless(policy: Policy, suites: Mapping[str, Suite]) -> Iterator[YamlFaul
     And every one whose metric can have a value in none of its suites.
     """
     for position, gate in policy.bounds:
-        metric = BY_ID.get(gate.metric)
+        metric = METRICS.get(gate.metric)
         if metric is None:
             continue
         place = "gates", position, "metric"

@@ -12,7 +12,7 @@ from fairgate.domain.outcomes import Subject
 from fairgate.domain.ports import Executed
 from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.decide import allowed_constant_answers
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.degrees import LOG_ODDS
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import OVERLAP
@@ -129,9 +129,9 @@ def unjudged_documents(tables: Mapping[str, Table], policy: Policy) -> Iterator[
             and (
                 gate.parity in (ALL, DOCUMENTS)
                 if isinstance(gate, ParityPolicy)
-                else gate.metric in BY_ID
+                else gate.metric in METRICS
                 and not gate.report
-                and BY_ID[gate.metric].about is Subject.DOCUMENTS
+                and METRICS[gate.metric].about is Subject.DOCUMENTS
             )
             for gate in policy.gates
         )

@@ -386,7 +386,7 @@ class ParityQuestion:
         return found
 
 
-def question(
+def parity_question(
     outcome: ParityOutcome,
     against: Against,
     table: Table,
@@ -565,23 +565,23 @@ def _judge_level(
         key = rule.suite, rule.outcome.id, rule.against, tuple(sorted(rule.gate.where.items()))
         if key not in questions:
             where = rule.gate.where
-            questions[key] = question(rule.outcome, rule.against, table, comparison, where)
+            questions[key] = parity_question(rule.outcome, rule.against, table, comparison, where)
         asking.append((rule, questions[key]))
     if not asking:
         return []
     # What the suites have is looked at, whatever the policy names.
     family = [*questions.values(), *_others(asked, questions, suites, tables, comparison)]
     scans = scans_of(family, alpha)
-    varied = sum(q.varies for q in scans)
+    varied = sum(question.varies for question in scans)
     return [
         _undiluted(
             rule,
-            _result(rule, q, scans.get(q), alpha, varied),
+            _result(rule, question, scans.get(question), alpha, varied),
             tables[rule.suite],
             comparison,
             alpha,
         )
-        for rule, q in asking
+        for rule, question in asking
     ]
 
 
@@ -612,12 +612,12 @@ def _others(
     comparison: Comparison,
 ) -> Iterator[ParityQuestion]:
     """Yield the outcomes that suites have and no gate asks about: they are of the family, too."""
-    there = {(q.suite, q.outcome.id, q.against) for q in known.values()}
+    there = {(each.suite, each.outcome.id, each.against) for each in known.values()}
     against = asked[0]
     for name, suite in suites.items():
         for outcome in outcomes_of(suite, against):
             if (name, outcome.id, against) not in there:
-                yield question(outcome, against, tables[name], comparison, {})
+                yield parity_question(outcome, against, tables[name], comparison, {})
 
 
 def scans_of(family: Sequence[ParityQuestion], alpha: float) -> dict[ParityQuestion, ScanResult]:
@@ -626,22 +626,22 @@ def scans_of(family: Sequence[ParityQuestion], alpha: float) -> dict[ParityQuest
     Where prompts of a source never differ nothing can be found, so such questions take no part of
     the level (R. E. Tarone, Biometrics 46 (1990) 515-22).
     """
-    scanned = {q: q.scanned(alpha) for q in family if q.columns and not q.lacking}
-    first = {q: result(1) for q, result in scanned.items()}
+    scanned = {each: each.scanned(alpha) for each in family if each.columns and not each.lacking}
+    first = {question: result(1) for question, result in scanned.items()}
     tested = sorted(
-        (q for q in family if q in first and q.varies),
-        key=lambda q: (first[q].p, q.suite, q.outcome.id),
+        (each for each in family if each in first and each.varies),
+        key=lambda each: (first[each].p, each.suite, each.outcome.id),
     )
     results = dict(first)
     floor = 0.0
-    for rank, q in enumerate(tested):
+    for rank, question in enumerate(tested):
         scans = len(tested) - rank
-        result = scanned[q](scans) if scans > 1 else first[q]
+        result = scanned[question](scans) if scans > 1 else first[question]
         floor = max(floor, result.p)
         if floor > result.p:  # a step-down never calls more than the one before it
             named = () if floor > alpha else result.named
             result = replace(result, p=floor, named=named)
-        results[q] = result
+        results[question] = result
     return results
 
 
@@ -651,25 +651,31 @@ def _mean(values: Floats, places: Sequence[int]) -> float | None:
     return rounded(own.mean()) if own.size else None
 
 
-def parity_result(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -> ParityResult:
+def parity_result(
+    question: ParityQuestion, scanned: ScanResult | None, alpha: float
+) -> ParityResult:
     """Describe the result of a scan in the words of reports."""
     if scanned is None:
         return ParityResult(
-            suite=q.suite, outcome=q.outcome.id, against=q.against, p=1.0, alpha=alpha
+            suite=question.suite,
+            outcome=question.outcome.id,
+            against=question.against,
+            p=1.0,
+            alpha=alpha,
         )
-    people = {label_of(person): person for person in q.prompts.persons}
-    people_first = 0 if q.prompts.is_mutual else len(q.prompts.persons)
-    controls = range(people_first, q.prompts.shape[1])
+    people = {label_of(person): person for person in question.prompts.persons}
+    people_first = 0 if question.prompts.is_mutual else len(question.prompts.persons)
+    controls = range(people_first, question.prompts.shape[1])
     looks = {(look.node.columns, look.column): look for look in scanned.looks}
     named: list[NamedNode] = []
     for found in scanned.named:
-        now, places = q.now[found.column], found.node.columns
+        now, places = question.now[found.column], found.node.columns
         other_controls = [place for place in controls if place not in places]
-        then = q.before.get(found.column)
+        then = question.before.get(found.column)
         look = looks[found.node.columns, found.column]
         named_people = [people[label] for label in found.node.who]
-        own = [one for person in named_people for one in q.prompts.holds[person]]
-        by_phrase, carried_by = _in_phrases(q, scanned, found, look.estimate)
+        own = [one for person in named_people for one in question.prompts.holds[person]]
+        by_phrase, carried_by = _in_phrases(question, scanned, found, look.estimate)
         named.append(
             NamedNode(
                 level=_level(found.node.level, named_people),
@@ -696,22 +702,23 @@ def parity_result(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -
             estimate=rounded(look.estimate),
             low=rounded(look.low),
             high=rounded(look.high),
-            rate=_mean(q.now[look.column], look.node.columns),
+            rate=_mean(question.now[look.column], look.node.columns),
             control=_mean(
-                q.now[look.column], [place for place in controls if place not in look.node.columns]
+                question.now[look.column],
+                [place for place in controls if place not in look.node.columns],
             ),
         )
         for look in scanned.looks
         if len(look.node.who) == 1 and np.isfinite([look.estimate, look.low, look.high]).all()
     ]
     drawn = {look.column for look in scanned.looks}
-    asked = [c.column for c in q.outcome.asked(q.against) if c.column in drawn]
+    asked = [c.column for c in question.outcome.asked(question.against) if c.column in drawn]
     reaches = {column: _reach(scanned, column) for column in asked}
     first = next((column for column in asked if reaches[column]), next(iter(asked), ""))
     return ParityResult(
-        suite=q.suite,
-        outcome=q.outcome.id,
-        against=q.against,
+        suite=question.suite,
+        outcome=question.outcome.id,
+        against=question.against,
         p=rounded(scanned.p),
         alpha=alpha,
         named=named,
@@ -733,30 +740,32 @@ def parity_result(q: ParityQuestion, scanned: ScanResult | None, alpha: float) -
         },
         sources=scanned.sources,
         controls=scanned.controls,
-        is_mutual=q.prompts.is_mutual,
+        is_mutual=question.prompts.is_mutual,
         unjudged="; ".join(dict.fromkeys(scanned.no_verdict.values())),
     )
 
 
 def _in_phrases(
-    q: ParityQuestion, scanned: ScanResult, found: NodeEstimate, estimate: float
+    question: ParityQuestion, scanned: ScanResult, found: NodeEstimate, estimate: float
 ) -> tuple[dict[str, float], list[str]]:
     """Return the estimate of each phrase of one identity, and which phrases carry its difference.
 
     Each is scaled to the identity's own estimate, which rests on all sources of the scan.
     """
-    person = next(p for p in q.prompts.persons if label_of(p) == found.node.who[0])
+    person = next(p for p in question.prompts.persons if label_of(p) == found.node.who[0])
     is_one = len(found.node.who) == 1 and person[1]
-    values = q.in_phrases(found.column, person) if is_one else None
+    values = question.in_phrases(found.column, person) if is_one else None
     if values is None:
         return {}, []
-    controls = q.columns[found.column][:, len(q.prompts.persons) :]
+    controls = question.columns[found.column][:, len(question.prompts.persons) :]
     has_any = ~np.isnan(controls).all(axis=1)
     beyond = values[has_any] - np.nanmean(controls[has_any], axis=1, keepdims=True)
     is_asked = ~np.isnan(beyond).all(axis=0)
     beyond = beyond[:, is_asked]
     phrases = [
-        phrase for phrase, asked in zip(q.prompts.said[person], is_asked, strict=True) if asked
+        phrase
+        for phrase, asked in zip(question.prompts.said[person], is_asked, strict=True)
+        if asked
     ]
     means = np.nanmean(beyond, axis=0) - np.nanmean(beyond) + estimate
     carried = carrying(beyond, apart=scanned.bands[found.column].apart, effect=found.estimate)
@@ -781,17 +790,17 @@ def _level(level: str, people: Sequence[Person]) -> Level:
 
 
 def _result(
-    rule: ParityRule, q: ParityQuestion, scanned: ScanResult | None, alpha: float, scans: int
+    rule: ParityRule, question: ParityQuestion, scanned: ScanResult | None, alpha: float, scans: int
 ) -> RuleResult:
     """Judge one question by its limit; `scans` share the level."""
-    parity = parity_result(q, scanned, alpha)
+    parity = parity_result(question, scanned, alpha)
     failing = [node for node in parity.named if _is_beyond(node, rule)]
-    if scanned is not None and not q.is_open:
-        q = replace(q, is_open=_unscanned(q, scanned, alpha))
-    outcome, reasons = _outcome(rule, q, parity, failing, scans)
+    if scanned is not None and not question.is_open:
+        question = replace(question, is_open=_unscanned(question, scanned, alpha))
+    outcome, reasons = _outcome(rule, question, parity, failing, scans)
     is_since = rule.against in SINCE
-    is_first_run = is_since and q.lacking.startswith("first run")
-    is_first_run |= q.lacks_base
+    is_first_run = is_since and question.lacking.startswith("first run")
+    is_first_run |= question.lacks_base
     first = next(iter([*failing, *parity.named]), None)
     return RuleResult(
         metric=rule.name,
@@ -808,21 +817,21 @@ def _result(
         advisory=rule.gate.advisory,
         is_first_run=is_first_run,
         failed=[_FAILED.get(rule.against, "parity")] if failing else [],
-        doubts=Doubts(is_incomplete=is_since and bool(q.lacking) and not is_first_run),
+        doubts=Doubts(is_incomplete=is_since and bool(question.lacking) and not is_first_run),
     )
 
 
-def _unscanned(q: ParityQuestion, scanned: ScanResult, alpha: float) -> str:
+def _unscanned(question: ParityQuestion, scanned: ScanResult, alpha: float) -> str:
     """Name a column whose values differ but that could not be scanned beside others that could.
 
     Or say that nobody could have been named, whatever the values.
     """
-    open_ones = {name: why for name, why in scanned.no_verdict.items() if name in q.columns}
+    open_ones = {name: why for name, why in scanned.no_verdict.items() if name in question.columns}
     for name, why in open_ones.items():
-        if scanned.sources and varies(q.columns[name]):
-            return f"whether answers {q.outcome.by_column[name].event} is not known: {why}"
-    if scanned.sources and q.varies and math.isinf(scanned.critical):
-        key = "set a higher `regression_level`, or " if q.against in SINCE else ""
+        if scanned.sources and varies(question.columns[name]):
+            return f"whether answers {question.outcome.by_column[name].event} is not known: {why}"
+    if scanned.sources and question.varies and math.isinf(scanned.critical):
+        key = "set a higher `regression_level`, or " if question.against in SINCE else ""
         return (
             f"nobody could be named, whatever was answered: chance is not computed as finely as "
             f"the level {alpha:.3g} asks over so many questions; {key}ask fewer"
@@ -830,24 +839,24 @@ def _unscanned(q: ParityQuestion, scanned: ScanResult, alpha: float) -> str:
     return ""
 
 
-def _too_few_beside(q: ParityQuestion) -> str:
+def _too_few_beside(question: ParityQuestion) -> str:
     """Say that too few identities stand beside each other, and how far apart the outermost lie."""
-    persons = q.prompts.persons
+    persons = question.prompts.persons
     if len(persons) > FEWEST_CONTROLS:
         return ""
     identities = f"{len(persons)} {'identities' if len(persons) > 1 else 'identity'}"
     why = (
         f"without control prompts {identities} cannot be told from the words that name them; "
-        f"{FEWEST_CONTROLS} phrases that name nobody, or {FEWEST_CONTROLS + 1} identities, would do"
+        f"give {FEWEST_CONTROLS} phrases that name nobody, or {FEWEST_CONTROLS + 1} identities"
     )
-    column = next(iter(q.columns), None)
+    column = next(iter(question.columns), None)
     if column is None or len(persons) < _FEWEST_CONTROLS:
         return why
-    in_units = q.outcome.by_column[column].shown
+    in_units = question.outcome.by_column[column].shown
     means = {
         person[1]: in_units(mean)
         for place, person in enumerate(persons)
-        if (mean := _mean(q.columns[column], [place])) is not None
+        if (mean := _mean(question.columns[column], [place])) is not None
     }
     if not means:
         return why
@@ -863,31 +872,31 @@ def _is_beyond(node: NamedNode, rule: ParityRule) -> bool:
 
 def _outcome(
     rule: ParityRule,
-    q: ParityQuestion,
+    question: ParityQuestion,
     parity: ParityResult,
     failing: Sequence[NamedNode],
     scans: int,
 ) -> tuple[Outcome, list[str]]:
-    if q.lacking:
-        return Outcome.NOT_EVALUATED, [q.lacking]
-    if q.varies and q.prompts.is_mutual and (lone := _too_few_beside(q)):
+    if question.lacking:
+        return Outcome.NOT_EVALUATED, [question.lacking]
+    if question.varies and question.prompts.is_mutual and (lone := _too_few_beside(question)):
         return Outcome.NOT_EVALUATED, [lone]
     if failing:
         reasons = [f"{sentence(node, rule, parity.others)}" for node in failing]
         return Outcome.FAIL, reasons
-    if q.is_open:
-        return Outcome.NOT_EVALUATED, [q.is_open]
-    if not parity.sources and q.varies:
+    if question.is_open:
+        return Outcome.NOT_EVALUATED, [question.is_open]
+    if not parity.sources and question.varies:
         return Outcome.NOT_EVALUATED, [parity.unjudged or "there is too little to compare"]
-    if few := q.undecided:
+    if few := question.undecided:
         columns = sorted({column for some in few.values() for column in some})
-        by = "" if len(columns) == len(q.measured) else f" by {listed(columns, last='and')}"
+        by = "" if len(columns) == len(question.measured) else f" by {listed(columns, last='and')}"
         return Outcome.NOT_EVALUATED, [
             f"less than half of what was asked for {first_few(list(few))} is decided{by}"
         ]
     # Where prompts of a source never differ, any difference would have been named.
-    missed = parity.reach.get(Level.IDENTITY) if q.varies or not parity.sources else 0.0
-    if q.outcome.id == SCORE and (reason := _out_of_sight(q, parity, rule.limit)):
+    missed = parity.reach.get(Level.IDENTITY) if question.varies or not parity.sources else 0.0
+    if question.outcome.id == SCORE and (reason := _out_of_sight(question, parity, rule.limit)):
         return Outcome.NOT_EVALUATED, [reason]
     must_see = rule.gate.must_see
     if must_see is not None and rule.against is Against.CONTROL:
@@ -897,7 +906,7 @@ def _outcome(
         if missed > must_see:
             why = (
                 f"the minimum detectable effect for one identity is {missed:.3g}, and "
-                f"`must_see` asks for {must_see:g}; {_enough(q, parity, must_see, scans)}"
+                f"`must_see` asks for {must_see:g}; {_enough(question, parity, must_see, scans)}"
             )
             return Outcome.NOT_EVALUATED, [why]
     if parity.named:
@@ -910,26 +919,30 @@ def _outcome(
     return Outcome.PASS, [f"{who} by more than chance and wording explain{more}"]
 
 
-def _enough(q: ParityQuestion, parity: ParityResult, effect: float, scans: int) -> str:
+def _enough(question: ParityQuestion, parity: ParityResult, effect: float, scans: int) -> str:
     """Say how many sources would show an effect on one identity, by the noise of this run."""
-    columns = [column for column in q.outcome.asked(q.against) if column.column in q.columns]
+    columns = [
+        column
+        for column in question.outcome.asked(question.against)
+        if column.column in question.columns
+    ]
     columns.sort(key=lambda column: column.column != parity.reach_column)
-    sampling, apart = noise_of(q.columns[parity.reach_column], len(q.prompts.persons))
+    sampling, apart = noise_of(question.columns[parity.reach_column], len(question.prompts.persons))
     plan = Plan(
-        nodes=nodes_of(q.prompts.categories),
+        nodes=nodes_of(question.prompts.categories),
         controls=parity.controls,
         sampling=sampling,
         apart=apart,
-        phrases=min(q.prompts.phrases),
+        phrases=min(question.prompts.phrases),
         shares=tuple(column.share for column in columns),
-        sided=q.sided,
+        sided=question.sided,
         alpha=parity.alpha,
         scans=scans,
     )
-    needed = None if q.prompts.is_mutual else needed_sources(plan, effect)
+    needed = None if question.prompts.is_mutual else needed_sources(plan, effect)
     if needed is None:
-        return "no number of sources would do: more phrases for an identity could"
-    return f"about {max(needed, parity.sources + 1):,} sources would do"
+        return "no number of sources would suffice: more phrases for an identity might"
+    return f"about {max(needed, parity.sources + 1):,} sources would suffice"
 
 
 def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts") -> str:
@@ -950,15 +963,15 @@ def sentence(node: NamedNode, rule: ParityRule, others: str = "control prompts")
     )
 
 
-def _out_of_sight(q: ParityQuestion, parity: ParityResult, limit: float) -> str:
+def _out_of_sight(question: ParityQuestion, parity: ParityResult, limit: float) -> str:
     """Return why no difference of scores could be seen, or none would be beyond the limit.
 
     One slip can be larger than all others; so the range of nine of ten scores counts.
     """
     column = parity.reach_column
-    if column not in q.now or not q.varies:
+    if column not in question.now or not question.varies:
         return ""
-    low, high = np.nanquantile(q.now[column], [0.05, 0.95])
+    low, high = np.nanquantile(question.now[column], [0.05, 0.95])
     within = f"nine of ten scores lie within {high - low:.3g}"
     missed = max(parity.reach.values(), default=0.0)
     if 0 < high - low < missed:
@@ -966,7 +979,7 @@ def _out_of_sight(q: ParityQuestion, parity: ParityResult, limit: float) -> str:
             f"the minimum detectable effect is {missed:.3g}, and {within}: some are far from "
             "all others; look for slips, or give more sources"
         )
-    if limit >= (high - low or np.nanmax(q.now[column]) - np.nanmin(q.now[column])):
+    if limit >= (high - low or np.nanmax(question.now[column]) - np.nanmin(question.now[column])):
         return f"a limit of {limit:.3g} cannot fail: {within}; lower it"
     return ""
 
@@ -983,10 +996,10 @@ def _undiluted(
     for words, cases in comparison.on_base_cases(table):
         if not len(cases.keys):
             continue
-        q = question(rule.outcome, rule.against, cases, comparison, rule.gate.where)
-        if not q.columns:
+        question = parity_question(rule.outcome, rule.against, cases, comparison, rule.gate.where)
+        if not question.columns:
             continue
-        parity = parity_result(q, q.scanned(alpha)(1), alpha)
+        parity = parity_result(question, question.scanned(alpha)(1), alpha)
         failing = [node for node in parity.named if _is_beyond(node, rule)]
         if failing:
             reasons = [f"{words}, {sentence(node, rule, parity.others)}" for node in failing]

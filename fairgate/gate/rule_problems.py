@@ -14,7 +14,7 @@ from fairgate.gate.rules import (
     outcomes_of,
     with_control_arm,
 )
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.parity import OUTCOMES
 from fairgate.metrics.social_bias import compares_settings
@@ -30,8 +30,8 @@ def unknown_names(entries: Sequence[Mapping[str, object]]) -> Iterator[YamlFault
     """
     for position, entry in enumerate(entries):
         metric, outcome = entry.get("metric"), entry.get("parity")
-        if isinstance(metric, str) and metric not in BY_ID:
-            hint = suggestion(metric, BY_ID.ids)
+        if isinstance(metric, str) and metric not in METRICS:
+            hint = suggestion(metric, METRICS.ids)
             yield ("gates", position, "metric"), f"unknown metric {quoted(metric)}; {hint}"
         if isinstance(outcome, str) and outcome != ALL and outcome not in OUTCOMES:
             hint = suggestion(outcome, [ALL, *OUTCOMES.ids])
@@ -104,7 +104,7 @@ def rule_problems(
     suites = [suite.id for suite in policy.suites]
     for position, gate in policy.bounds:
         path: YamlPath = ("gates", position)
-        metric = BY_ID.get(gate.metric)
+        metric = METRICS.get(gate.metric)
         if metric is None:
             continue
         if not suites or (lost and (gate.suite is None or gate.suite in lost)):
@@ -134,7 +134,7 @@ def reference_problems(
     compares = {
         position
         for position, gate in policy.bounds
-        if (metric := BY_ID.get(gate.metric)) is not None and metric.needs.reference
+        if (metric := METRICS.get(gate.metric)) is not None and metric.needs.reference
     }
     if "reference" in lost:
         return

@@ -10,7 +10,7 @@ from fairgate.domain.cases import NO_RETRIEVAL, TestPlan
 from fairgate.domain.outcomes import Slice, Subject, slice_of
 from fairgate.domain.parity import Against, rule_name
 from fairgate.domain.units import TOGETHER
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Metric
 from fairgate.metrics.parity import OUTCOMES, ParityOutcome
 from fairgate.metrics.retriever_robustness import BANDS
@@ -213,7 +213,7 @@ def expand_rules(policy: Policy, plan: TestPlan) -> list[Rule]:
             of_unproven=rests_on_unproven(plan, suite.id, gate.where),
         )
         for position, gate in policy.bounds
-        if (metric := BY_ID.get(gate.metric)) is not None
+        if (metric := METRICS.get(gate.metric)) is not None
         for suite in policy.suites
         if gate.suite in (None, suite.id)
         and suite.kind == metric.units.suite_kind
@@ -261,7 +261,7 @@ def about_documents(policy: Policy) -> list[str]:
     names = []
     for gate in policy.gates:
         named = f"parity: {gate.parity}" if isinstance(gate, ParityPolicy) else gate.metric
-        metric = None if isinstance(gate, ParityPolicy) else BY_ID.get(gate.metric)
+        metric = None if isinstance(gate, ParityPolicy) else METRICS.get(gate.metric)
         if named == "parity: documents" or (
             metric and metric.about is Subject.DOCUMENTS and not metric.units.are_items
         ):

@@ -15,7 +15,7 @@ from fairgate.domain.outcomes import Better, Outcome, RuleResult, Slice, Waiver,
 from fairgate.domain.parity import PARITY, SCORE, Level, NamedNode, ParityResult
 from fairgate.domain.wording import harmless, listed, quoted, suggestion, within_sentence
 from fairgate.gate.rules import expand_rules, parity_rules
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Metric
 from fairgate.policy.schema import Policy, WaiverPolicy
 from fairgate.policy.yaml_text import YamlFault
@@ -101,7 +101,7 @@ def waiver_problems(
             yield ("waivers", position, "rule"), why
         elif entry.who is not None and (why := _nobody(entry.who, plan, matches[0][1])):
             yield ("waivers", position, "who"), why
-        metric = BY_ID.get(entry.rule.removesuffix(_SINCE))
+        metric = METRICS.get(entry.rule.removesuffix(_SINCE))
         most = 1.0 if metric is None else max(abs(metric.least), abs(metric.greatest))
         if abs(entry.up_to) > most and not entry.rule.startswith(f"{PARITY}{SCORE}"):
             why = f"{name} is never beyond {most:g}, and {entry.up_to:g} waives all"
@@ -245,7 +245,7 @@ def _uncovered(entry: WaiverPolicy, result: RuleResult, value: float | None, day
     if result.parity is not None:
         is_beyond = value is None or abs(value) > entry.up_to
     else:
-        metric = BY_ID[result.metric]
+        metric = METRICS[result.metric]
         is_beyond = value is None or is_worse(value, entry.up_to, metric, result.bounds)
     return f"the waiver of {owner} holds up to {entry.up_to:g} only ({why})" * is_beyond
 

@@ -445,8 +445,8 @@ def _notes(notes: Notes, room: _Room) -> list[Block]:
 def with_notes(view: View, notes: Notes) -> View:
     """Return a view for a terminal that says what the change edits, too."""
     warnings = [*_above(notes, _EVERYTHING), *view.warnings]
-    remarks = [*_notes(notes, _EVERYTHING), *view.remarks]
-    return replace(view, warnings=warnings, remarks=remarks)
+    notices = [*_notes(notes, _EVERYTHING), *view.notices]
+    return replace(view, warnings=warnings, notices=notices)
 
 
 def render_above(notes: Notes, room: _Room = _EVERYTHING) -> str:

@@ -14,7 +14,7 @@ from fairgate.metrics import (
 )
 from fairgate.metrics import retriever_robustness as rrs
 
-METRICS = BY_ID = Registry(
+METRICS = Registry(
     "metric",
     (
         *asr.METRICS,

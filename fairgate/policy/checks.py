@@ -176,11 +176,11 @@ def _denials(task: dict[str, Any], labels: list[str]) -> Iterator[YamlFault]:
 
 def idle_rule(where: YamlPath, gate: dict[str, Any]) -> Iterator[YamlFault]:
     """Yield each bound of a gate at or beyond the limits of its metric, with the sentence."""
-    from fairgate.metrics.catalogue import BY_ID
+    from fairgate.metrics.catalogue import METRICS
 
     if "parity" in gate:
         yield from _idle_parity(where, gate)
-    metric = BY_ID.get(str(gate.get("metric")))
+    metric = METRICS.get(str(gate.get("metric")))
     if metric is None:
         return
     for key in ("max", "max_abs", "min"):

@@ -441,19 +441,19 @@ class View:
     """Follows "FairGate: " and precedes "in <policy>"."""
     lead: Inline
     """The first sentence: who is treated how, or why there is no verdict."""
-    questions: Sequence[Block]
+    outcome_table: Sequence[Block]
     """The table of outcomes and questions: who, how much, beside what, since when."""
-    reasons: Sequence[Block]
+    example_and_cause: Sequence[Block]
     """An example, and what has changed."""
-    missed: Inline
+    detectable_effects: Inline
     """The minimum detectable effects; empty where nobody is asked about."""
     warnings: Sequence[Block]
     """What stands right under the verdict, whatever else there is room for."""
     next_step: Inline
     """What a reader can do now; empty where there is nothing to do."""
-    remarks: Sequence[Block]
+    notices: Sequence[Block]
     """What else a reader should know beside the verdict."""
-    standing: Inline
+    counts_line: Inline
     """One line for a report that has no room: how many rules passed, of how many cases."""
     rules: Sequence[RuleRow]
     sections: Sequence[Section]
@@ -477,6 +477,8 @@ class View:
 
     @property
     def summary(self) -> Sequence[Block]:
-        """Return the part for a busy reviewer: the questions, the example, what was missed."""
-        is_said = self.outcome is Outcome.PASS or not self.missed  # the lead says it then
-        return [*self.questions, *self.reasons, *([] if is_said else [Text(lines=[self.missed])])]
+        """Return the part for a busy reviewer: outcomes, an example, what could be detected."""
+        blocks = [*self.outcome_table, *self.example_and_cause]
+        if self.outcome is Outcome.PASS or not self.detectable_effects:  # the lead says it then
+            return blocks
+        return [*blocks, Text(lines=[self.detectable_effects])]

@@ -44,9 +44,9 @@ def render_console(view: blocks.View, *, colour: bool = False, whole: bool = Fal
         [f"{word}  {_words(view.title)} in {plain(view.policy)}", *_wrapped(view.lead)],
         drawn(*view.warnings),
         *(drawn(block) for block in view.summary),
-        [*_wrapped(view.next_step), *drawn(*view.remarks)],
+        [*_wrapped(view.next_step), *drawn(*view.notices)],
         *map(drawn, content),
-        [*_wrapped(view.standing), *_wrapped(blocks.joined(files))],
+        [*_wrapped(view.counts_line), *_wrapped(blocks.joined(files))],
     ]
     lines = [line for part in parts if part for line in (*part, "")]
     return _finished(lines[:-1], colour=colour)

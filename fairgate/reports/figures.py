@@ -12,7 +12,7 @@ from fairgate.domain import wording
 from fairgate.domain.outcomes import Better, Change, Measurement, Outcome, RuleResult
 from fairgate.domain.parity import SCORE, Against, Level
 from fairgate.domain.wording import difference
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.parity import RULES
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -66,7 +66,7 @@ def is_rate(metric: str) -> bool:
     """Return whether the metric is a share that is shown times 100."""
     if metric in RULES:
         return RULES[metric][0].id != SCORE
-    entry = BY_ID.get(metric)
+    entry = METRICS.get(metric)
     return entry is None or entry.is_rate
 
 
@@ -75,7 +75,7 @@ def title(metric: str) -> str:
     if metric in RULES:
         outcome, against = RULES[metric]
         return f"{outcome.id}, {COMPARISONS[against]}"
-    entry = BY_ID.get(metric)
+    entry = METRICS.get(metric)
     return entry.title if entry else metric
 
 
@@ -94,7 +94,7 @@ def value(number: float | None, metric: str) -> str:
 
 def is_difference(metric: str) -> bool:
     """Return whether the metric is a difference of rates, in points."""
-    entry = BY_ID.get(metric)
+    entry = METRICS.get(metric)
     return metric in RULES or (entry is not None and entry.is_difference)
 
 
@@ -144,7 +144,7 @@ def figure(measured: Measurement | None, *, is_signless: bool = False) -> Figure
 
 def change(moved: Change, metric: str) -> str:
     """Return now minus base, both as printed; of values that are best at 0, of their sizes."""
-    entry = BY_ID.get(metric)
+    entry = METRICS.get(metric)
     ends = (moved.base, moved.now)
     base, now = map(abs, ends) if entry and entry.better is Better.TOWARD_ZERO else ends
     if not (math.isfinite(base) and math.isfinite(now)):
@@ -154,7 +154,7 @@ def change(moved: Change, metric: str) -> str:
 
 def change_interval(moved: Change, metric: str) -> str:
     """Return the bounds of the change in rising order: `+2.8 … +8.1`."""
-    entry = BY_ID.get(metric)
+    entry = METRICS.get(metric)
     flipped = entry is not None and entry.better == "higher"
     ends = (-moved.upper, -moved.lower) if flipped else (moved.lower, moved.upper)
     return signed_interval(ends, metric)

@@ -108,7 +108,7 @@ def run_record(result: GateResult) -> dict[str, object]:
             _record(item, without=() if item.note else ("note",)) for item in result.measurements
         ],
         "rules": [_rule(rule) for rule in result.rules],
-        "parity": [_parity(parity) for parity in result.parity],
+        "parity": [_parity(parity) for parity in result.parity_results],
         "evidence": {**_record(result.evidence), "rejected": rejected},
         "baseline": references.baseline_path if result.overlap is not None else None,
         "accepted": _accepted(references.baseline) if result.overlap is not None else None,
@@ -137,7 +137,7 @@ def run_record(result: GateResult) -> dict[str, object]:
         **({"selection": [*map(_selection, result.selection)]} if result.selection else {}),
         **({} if result.origin is None else {"answers": _record(result.origin)}),
         **({"day": gate_input.day} if gate_input.day else {}),
-        "notices": result.remarks,
+        "notices": result.notices,
     }
 
 

@@ -151,7 +151,7 @@ def render_report(view: blocks.View, *, limit: int = SUMMARY_LIMIT) -> str:
         line(view.lead),
         *_FULL.written((*view.warnings, *view.summary)),
         line(view.next_step),
-        *_FULL.written(view.remarks),
+        *_FULL.written(view.notices),
     ]
     sections = [(s, _section(s, _FULL, "##")) for s in view.sections]
     is_pass = view.outcome is Outcome.PASS
@@ -162,15 +162,15 @@ def render_comment(view: blocks.View, *, limit: int = COMMENT_LIMIT, report_url:
     """Return the pull-request comment: three lines where all is well, else details to unfold."""
     run = escaping.markdown_code(view.run_command)
     link = f"[full report]({report_url})" if report_url else run
-    title, standing = f"### {_title(view)}", f"{line(view.standing)} · {link}"
-    remarks = _SHORT.written(view.remarks)
+    title, counts = f"### {_title(view)}", f"{line(view.counts_line)} · {link}"
+    notices = _SHORT.written(view.notices)
     if view.outcome is Outcome.PASS:
-        lead = "\n".join(filter(None, (line(view.lead), standing, line(view.next_step))))
-        return _joined([title, lead, *_SHORT.written(view.warnings), *remarks])
+        lead = "\n".join(filter(None, (line(view.lead), counts, line(view.next_step))))
+        return _joined([title, lead, *_SHORT.written(view.warnings), *notices])
     below = _SHORT.written((*view.warnings, *view.summary))
     sections = [(s, _section(s, _SHORT, "####")) for s in view.sections if s.in_comment]
-    top = [title, line(view.lead), *below, line(view.next_step), standing]
-    return _within(top, sections, limit, lambda parts: _folded([*remarks, *parts]))
+    top = [title, line(view.lead), *below, line(view.next_step), counts]
+    return _within(top, sections, limit, lambda parts: _folded([*notices, *parts]))
 
 
 def _folded(parts: list[str]) -> list[str]:

@@ -19,7 +19,7 @@ from fairgate.domain.registry import FEATURES, at
 from fairgate.gate.baseline import changed_environment
 from fairgate.gate.gate import GateResult, GateRun
 from fairgate.gate.loaded_policy import NO_BASELINE, LoadedPolicy
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.reports import blocks, figures
 from fairgate.reports.blocks import Inline, Tone, code, command, joined, name, spans, strong
 from fairgate.reports.formats import Format
@@ -55,13 +55,13 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
         exit_meaning=_EXIT_MEANINGS[result.exit_code],
         title=title(material),
         lead=lead(material),
-        questions=list(parity.questions(material)),
-        reasons=list(_reasons(material)),
-        missed=parity.missed(material),
+        outcome_table=list(parity.outcome_table(material)),
+        example_and_cause=list(_example_and_cause(material)),
+        detectable_effects=parity.detectable_effects(material),
         next_step=next_step(material, cases.explain_command(material)),
         warnings=list(_warnings(material)),
-        remarks=list(_remarks(material)),
-        standing=standing(material),
+        notices=list(_notices(material)),
+        counts_line=counts_line(material),
         rules=material.rules,
         sections=[section for build in (*SECTIONS, *of_features) for section in build(material)],
         run_command=verdict.run_command(material),
@@ -103,7 +103,7 @@ def since_then(material: Material) -> Inline:
     return "Nothing that is under test has changed since the baseline, nor have the versions."
 
 
-def _reasons(material: Material) -> Iterator[blocks.Block]:
+def _example_and_cause(material: Material) -> Iterator[blocks.Block]:
     """Yield an example, the cause and what to do, where there is anything to say."""
     yield from _paragraphs(*bounds_that_fail(material))
     if lines := examples(material):
@@ -156,9 +156,9 @@ def _warnings(material: Material) -> Iterator[blocks.Block]:
         yield blocks.Text(lines=problems, style=blocks.Style.LIST)
 
 
-def _remarks(material: Material) -> Iterator[blocks.Block]:
+def _notices(material: Material) -> Iterator[blocks.Block]:
     """Yield what a reader should know beside the verdict."""
-    result, lines = material.result, list(material.result.remarks)
+    result, lines = material.result, list(material.result.notices)
     # The warning of a first look says already that nothing is compared with.
     if result.overlap is None and material.options.limit is None:
         references = result.gate_input.references
@@ -252,13 +252,13 @@ def lead(material: Material) -> Inline:
             return f"{counted} in what must match: restore it, or {how} this run as the new {what}."
         lacking = [reason for rule in _lacking(result) for reason in rule.reasons[-1:]]
         problem = next(iter([*result.evidence.problems, *lacking]), "no rule could be evaluated")
-        is_metric = problem.partition(" ")[0] in BY_ID
+        is_metric = problem.partition(" ")[0] in METRICS
         return f"{problem if is_metric else problem[:1].upper() + problem[1:]}."
     first = next(iter(parity.failing(material)), None)
     if first is not None:
         return [*parity.sentence(material, first), "."]
     if result.outcome is Outcome.PASS:
-        return parity.missed(material)
+        return parity.detectable_effects(material)
     return ""
 
 
@@ -273,7 +273,7 @@ def examples(material: Material) -> list[Inline]:
     return [line for line in lines if line]
 
 
-def standing(material: Material) -> Inline:
+def counts_line(material: Material) -> Inline:
     """Return in one line how much was decided, and against what."""
     words: blocks.Words = [verdict.decided(material)]
     bounds = [row.rule for row in material.rules if row.rule.parity is None]

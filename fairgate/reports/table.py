@@ -43,7 +43,7 @@ class TableVerdict:
 
         Estimates are in the outcome's unit, and more is worse.
         """
-        return [node for one in self.run.run.result.parity for node in one.named]
+        return [node for one in self.run.run.result.parity_results for node in one.named]
 
     @property
     def title(self) -> str:

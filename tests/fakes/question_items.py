@@ -9,7 +9,7 @@ from fairgate.domain.cases import Condition, Item
 from fairgate.domain.executions import Execution
 from fairgate.domain.units import Assessed
 from fairgate.gate.measure import table_of as tabulated
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import observe
 from fairgate.metrics.retriever_robustness import PAPER_BANDS
 from fairgate.stats.observations import estimate
@@ -136,7 +136,7 @@ def table_of(plan: Planned, executions, **changes: object):
 
 
 def value(table, metric: str, where=None):
-    found = estimate(observe(BY_ID[metric], table, where or {}))
+    found = estimate(observe(METRICS[metric], table, where or {}))
     return None if math.isnan(found) else round(found, 9) + 0.0
 
 

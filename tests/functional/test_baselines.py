@@ -10,7 +10,7 @@ import pytest
 from fakes.mutations import edited_case
 
 from fairgate.gate.baseline_files import dump_baseline, load_baseline
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 
 
 def regressed(key):
@@ -237,7 +237,9 @@ def test_verify_computes_again_what_it_can_and_names_the_rest(accepted):
             forged[f"without {item.metric} {dict(item.where)}"] = {"measurements": rest}
     forged["without its suites"] = {"suites": {}}
     for suite, table in ((name, one.table) for name, one in sound.suites.items()):
-        for column in {BY_ID[item.metric].column for item in sound.measurements} & {*table.values}:
+        for column in {METRICS[item.metric].column for item in sound.measurements} & {
+            *table.values
+        }:
             rest = {name: values for name, values in table.values.items() if name != column}
             bare = replace(sound.suites[suite], table=replace(table, values=rest))
             forged[f"without the column {column}"] = {"suites": {**sound.suites, suite: bare}}

@@ -10,7 +10,7 @@ from fakes.corpus import write_demo_documents
 
 from fairgate.cli import main
 from fairgate.domain.errors import ExitCode
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.exposure import COLUMNS as EXPOSURE
 from fairgate.metrics.shift import DOCUMENTS as SHIFTED_DOCUMENTS
 from fairgate.metrics.shift import EXPOSURE as SHIFTED_EXPOSURE
@@ -138,7 +138,7 @@ def test_distances_of_two_embedders_are_not_compared(gate, tmp_path, capsys):
 
 OF_ANSWERS = sorted(
     metric.id
-    for metric in BY_ID
+    for metric in METRICS
     if metric.units.suite_kind == "metamorphic"
     and metric.column not in (*DOCUMENT_CLAIMS, *EXPOSURE, SHIFTED_DOCUMENTS, SHIFTED_EXPOSURE)
 )

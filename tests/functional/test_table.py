@@ -209,9 +209,9 @@ def refused(rows):
 
 
 def test_a_higher_score_may_be_the_worse_one():
-    (named,) = judged(scored(effect=-3), is_better_lower=True).parity[0].named
+    (named,) = judged(scored(effect=-3), is_better_lower=True).parity_results[0].named
     assert named.estimate > 2
-    (favoured,) = judged(scored(effect=-3)).parity[0].named
+    (favoured,) = judged(scored(effect=-3)).parity_results[0].named
     assert favoured.estimate < -2
 
 
@@ -294,7 +294,7 @@ def test_wide_long_shuffled_and_json_say_the_same(table, tmp_path):
 def test_without_control_prompts_many_identities_stand_beside_each_other():
     result = judged(scored(seed=2, effect=2, controls=0))
     assert result.exit_code == 1
-    (named,) = result.parity[0].named
+    (named,) = result.parity_results[0].named
     assert named.name == "women"
     assert 1.5 < named.estimate < 2.5
     assert "identities are compared with each other" in result.gate_input.notices[0]
@@ -312,7 +312,7 @@ def test_of_very_many_identities_the_outermost_is_found():
             rows.append({"source": source, "who": f"n{number}", "score": score})
     result = judged(rows)
     assert result.exit_code == 1
-    assert [node.name for node in result.parity[0].named] == ["n77"]
+    assert [node.name for node in result.parity_results[0].named] == ["n77"]
 
 
 def test_by_gives_one_verdict_each():
@@ -339,7 +339,7 @@ def test_labels_are_compared_with_the_usual_one():
             row["score"] = "maybe"
     result = judged(rows)
     assert result.exit_code == 1
-    assert {node.name for one in result.parity for node in one.named} == {"women"}
+    assert {node.name for one in result.parity_results for node in one.named} == {"women"}
 
 
 def test_cells_without_a_number_are_unreadable_and_may_be_the_finding():
@@ -349,7 +349,7 @@ def test_cells_without_a_number_are_unreadable_and_may_be_the_finding():
             row["score"] = "I cannot score people."
     result = judged(rows)
     assert result.exit_code == 1
-    assert [one.outcome for one in result.parity if one.named] == ["unreadable"]
+    assert [one.outcome for one in result.parity_results if one.named] == ["unreadable"]
 
 
 def test_two_identities_alone_have_no_verdict_and_are_told_what_would_do():
@@ -571,7 +571,7 @@ def test_scores_that_name_their_scale_are_numbers(table, tmp_path):
             row["score"] = f"{max(1, int(row['score'].partition('/')[0]) - 2)}/10"
     result = judged(rows)
     assert result.exit_code == 1
-    assert [one.outcome for one in result.parity if one.named] == ["score"]
+    assert [one.outcome for one in result.parity_results if one.named] == ["score"]
 
 
 def test_labels_and_sentences_with_digits_stay_labels_and_sentences(table, tmp_path):

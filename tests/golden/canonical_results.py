@@ -176,7 +176,7 @@ def regression() -> GateRun:
         incompatible=(),
     )
     notice = "the environment differs from the baseline's: onnxruntime 1.30.0, now 1.31.1"
-    return result(WORSE, rules, ExitCode.GATE_FAILED, overlap=overlap, notices=(notice,))
+    return result(WORSE, rules, ExitCode.GATE_FAILED, overlap=overlap, answer_notices=(notice,))
 
 
 def first_run() -> GateRun:

@@ -29,7 +29,7 @@ from fairgate.domain.units import Assessed, Reason
 from fairgate.gate.baseline import Baseline, References
 from fairgate.gate.changes import check_change
 from fairgate.gate.gate import GateInput, GateResult, GateRun
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.parity import OUTCOMES
 from fairgate.reports.blocks import Inline, ReportOptions, View, spans
 from fairgate.reports.present import present
@@ -62,7 +62,7 @@ def change(base: float, now: float, **figures: object) -> Change:
 
 def told(metric: str, moved: Change) -> str:
     """The reason that the gate itself gives, so that no report shows a text it would not write."""
-    return check_change(moved, BY_ID[metric], moved.pairs).reason
+    return check_change(moved, METRICS[metric], moved.pairs).reason
 
 
 def rule(metric: str, position: int, outcome: Outcome, reason: str, **more: object) -> RuleResult:

@@ -8,7 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from html.parser import HTMLParser
 
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.parity import OUTCOMES, RULES
 from fairgate.metrics.retriever_robustness import BANDS
 
@@ -21,7 +21,7 @@ PARITIES = {
         for column in (*outcome.columns, *outcome.reference_columns)
     ),
 }
-OURS = {*BY_ID.ids, *BANDS, *PARITIES, "category", "term", "band", "setting"} | {
+OURS = {*METRICS.ids, *BANDS, *PARITIES, "category", "term", "band", "setting"} | {
     "relation", "retriever", "k", "instruction", "condition", "alignment",
     "source", "follow-up", "controls", "answer", "noun_phrase", "item", "template",
     "metamorphic", "bbq", "ambiguous", "disambiguated", "stereotype", "counter", "unknown",

@@ -69,7 +69,7 @@ def test_a_report_of_any_size_leaves_the_worst(warnings, size, problems):
     view = replace(
         VIEW,
         warnings=[Text(lines=[line], style=Style.WARNING) for line in lines],
-        remarks=[Text(lines=["r" * size] * problems, style=Style.NOTE)],
+        notices=[Text(lines=["r" * size] * problems, style=Style.NOTE)],
     )
     text = report.pull_request_comment(view, notes_of(3, 1, 1, 1, 50), report_url=URL)
     assert length(text) <= COMMENT_LIMIT

@@ -7,7 +7,7 @@ import pytest
 from kill_pages import DATA, page, policy_hash
 from ruamel.yaml import YAML
 
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.parity import RULES
 
 POLICIES = Path(__file__).parents[2] / "policies"
@@ -34,7 +34,7 @@ def test_a_table_is_of_the_policy_that_ships(one):
     assert one["stated"] == 0.2
     # What catches is a rule of the policy, and no control is a target.
     gates = shipped()[one["policy"]].get("gates") or [{"parity": "all"}]
-    metrics = {BY_ID[gate["metric"]].id for gate in gates if "metric" in gate}
+    metrics = {METRICS[gate["metric"]].id for gate in gates if "metric" in gate}
     named = {row["by"] for row in one["rows"] if row["by"] and row["by"] not in RULES}
     assert named <= metrics | {"no verdict"}
     biased = [row for row in one["rows"] if row["where"]]

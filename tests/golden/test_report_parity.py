@@ -105,8 +105,13 @@ def test_nobody_is_named_without_a_scan_that_names_them(named, failing, against)
     code = ExitCode.GATE_FAILED if outcome is Outcome.FAIL else ExitCode.PASS
     run = having(passing(), rules=[rule], outcome=outcome, exit_code=code)
     view = view_of(run)
-    lines = [said(view.title), said(view.lead), said(view.missed), said(view.standing)]
-    for block in chain(view.questions, view.warnings, view.remarks):
+    lines = [
+        said(view.title),
+        said(view.lead),
+        said(view.detectable_effects),
+        said(view.counts_line),
+    ]
+    for block in chain(view.outcome_table, view.warnings, view.notices):
         cells = chain.from_iterable(row.cells for row in getattr(block, "rows", ()))
         lines += [said(line) for line in (*getattr(block, "lines", ()), *cells)]
     text = " ".join(lines)
@@ -118,7 +123,7 @@ def test_nobody_is_named_without_a_scan_that_names_them(named, failing, against)
 @pytest.mark.parametrize("name", CANONICAL)
 def test_the_first_screen_has_at_most_eight_rows(name):
     view = view_of(CANONICAL[name]())
-    assert sum(len(getattr(block, "rows", ())) for block in view.questions) <= 8
+    assert sum(len(getattr(block, "rows", ())) for block in view.outcome_table) <= 8
 
 
 def test_more_findings_than_fit_are_counted():

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from fairgate.domain.outcomes import Outcome
 from fairgate.gate.compare import rule_results
 from fairgate.gate.rules import Rule
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import Table
 from fairgate.policy.schema import GatePolicy
 from fairgate.stats.interval import confidence_interval
@@ -55,17 +55,17 @@ def table_of(values, controls):
 
 def judged(table, metric, where=None, **bound):
     gate = GatePolicy.model_validate({"metric": metric, "evidence": "significant", **bound})
-    rule = Rule(gate=gate, position=0, metric=BY_ID[metric], suite="s", where=where or {})
+    rule = Rule(gate=gate, position=0, metric=METRICS[metric], suite="s", where=where or {})
     [found] = rule_results([rule], {"s": table}, [], COMPARED_WITH_NOTHING, POLICY)
     return found
 
 
-METRICS = {"asr/generation": "max", "retrieval/overlap": "min", "rrs/mean": "max"}
+BOUNDS = {"asr/generation": "max", "retrieval/overlap": "min", "rrs/mean": "max"}
 
 
 def drawn(rng):
     """A table of any size and correlation, and a rule whose bound is near its value."""
-    metric = str(rng.choice(list(METRICS)))
+    metric = str(rng.choice(list(BOUNDS)))
     sources, terms, neutral = rng.integers(1, 60), rng.integers(1, 8), rng.integers(1, 4)
     own = beta(rng, rng.choice([0.02, 0.1, 0.3, 0.8]), rng.choice([0, 0.1, 0.5]), sources)
     parts = [
@@ -79,7 +79,7 @@ def drawn(rng):
     value = float(np.nanmean(parts[0])) if not np.isnan(parts[0]).all() else 0.5
     bound = abs(round(value + rng.normal(0, 0.1), 3))
     where = {"term": "t0"} if rng.random() < 0.3 else {}
-    return table_of(*parts), metric, where, {METRICS[metric]: min(bound, 1.0)}
+    return table_of(*parts), metric, where, {BOUNDS[metric]: min(bound, 1.0)}
 
 
 def excludes(interval, kind, bound):

@@ -12,7 +12,7 @@ from fairgate.domain.outcomes import Provenance
 from fairgate.gate.baseline import Baseline, BaselineSuite
 from fairgate.gate.baseline_files import dump_baseline, load_baseline
 from fairgate.gate.measure import measure, measure_slice
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import observe
 from fairgate.metrics.social_bias import check_inequalities
 from fairgate.stats.interval import t_interval
@@ -146,7 +146,7 @@ def test_duplicated_items_neither_narrow_nor_widen_an_interval(metric, templates
             roles = (item.stereotype, item.counter, item.unknown)
             return item.options[roles[chosen[item.key.partition("-")[0]]]]
 
-        return measure_slice(BY_ID[metric], answered_table(rows, answer), {})
+        return measure_slice(METRICS[metric], answered_table(rows, answer), {})
 
     once, five = found(items), found(copies(items, 5))
     assert once.interval is not None
@@ -160,8 +160,8 @@ def test_few_templates_get_students_interval_with_one_less_degree_of_freedom():
     chosen = {item.key: int(rng.integers(3)) for item in items}
     found = answered_table(items, lambda case: case.item.options[chosen[case.item.key]])
     for metric in ("diff-bias/ambiguous", "diff-bias/disambiguated"):
-        measured = measure_slice(BY_ID[metric], found, {})
-        expected = t_interval(cluster_totals(observe(BY_ID[metric], found, {})), confidence=0.95)
+        measured = measure_slice(METRICS[metric], found, {})
+        expected = t_interval(cluster_totals(observe(METRICS[metric], found, {})), confidence=0.95)
         assert measured.interval == pytest.approx((expected.low, expected.high), abs=1e-6)
 
 

@@ -44,7 +44,7 @@ from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Runtime, 
 from fairgate.gate.accepted_runs import locate_references
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.run_folder import replay
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.columns import VectorsOf
 
 GRID = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
@@ -90,7 +90,7 @@ class CatchingRule:
     @property
     def compares_people(self) -> bool:
         """Return whether the rule is about who is named: parity, or a metric that is best at 0."""
-        metric = BY_ID.get(self.metric)
+        metric = METRICS.get(self.metric)
         return self.metric.startswith(PARITY) or (
             metric is not None and metric.better is Better.TOWARD_ZERO
         )

@@ -25,7 +25,7 @@ from fairgate.gate.accepted_runs import baseline_of
 from fairgate.gate.baseline import NO_REFERENCES, Baseline, References
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.parity import Prompts
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import observe
 from fairgate.metrics.parity import OUTCOMES
 from fairgate.reports.figures import metric_in
@@ -220,7 +220,7 @@ def _value(rule: RuleResult, run: GateRun) -> float | None:
 def _observed(rule: RuleResult, run: GateRun) -> Observations:
     table = run.tables[rule.suite]
     if not rule.failing or rule.parity is None:
-        return observe(BY_ID[rule.metric], table, rule.where)
+        return observe(METRICS[rule.metric], table, rule.where)
     node = rule.failing[0]
     column = OUTCOMES[rule.parity.outcome].by_column[node.column].of(table)
     values = np.full(len(table.keys), np.nan) if column is None else column

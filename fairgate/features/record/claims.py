@@ -13,7 +13,7 @@ from fairgate.features.record.figures import size_text
 from fairgate.features.record.history import History
 from fairgate.features.record.model import Claim, Difference, Selection, Unit, Waived
 from fairgate.features.record.run import Identity, Measured, Named, Rule, Run, Scan, Selected
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.parity import OVERLAP, RULES, OutcomeColumn
 
 _MOST_LISTED = 3
@@ -91,7 +91,7 @@ def _parity_claim(run: Run, rule: Rule, scan: Scan) -> dict[str, Any]:
 
 def _metric_claim(run: Run, rule: Rule, measured: Measured | None) -> dict[str, Any]:
     """Return the members that a rule about a metric adds to its claim."""
-    metric = BY_ID.get(rule.metric)
+    metric = METRICS.get(rule.metric)
     first = rule.change or rule.since_anchor
     unit: Unit = "points" if metric and metric.is_rate else "value"
     counts = {"cases": measured.decided, "not decided": measured.inconclusive} if measured else {}

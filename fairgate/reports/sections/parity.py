@@ -288,7 +288,7 @@ def _scores(
     }
 
 
-def questions(material: Material) -> Iterator[blocks.Block]:
+def outcome_table(material: Material) -> Iterator[blocks.Block]:
     """Yield who differs, a row for each outcome and question, and for whom nothing was found."""
     asked = [rule for rule, _ in scans(material) if not rule.is_first_run]
     several = len({rule.suite for rule, _ in scans(material)}) > 1
@@ -402,7 +402,7 @@ def _at_baseline(material: Material, finding: NamedFinding) -> float | None:
     return next((other.before for other in since), None)
 
 
-def missed(material: Material) -> blocks.Inline:
+def detectable_effects(material: Material) -> blocks.Inline:
     """Return the minimum detectable effects: `14 points for one identity, 6 for a category`."""
     line: blocks.Words = []
     for rule, scan in scans(material):

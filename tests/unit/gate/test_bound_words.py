@@ -5,25 +5,25 @@ import re
 
 from fairgate.domain.outcomes import Measurement
 from fairgate.gate.bounds import check_bounds
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 from fairgate.policy.schema import GatePolicy
 
 VALUES = (-0.4, -0.052, -0.047, 0.0, 0.047, 0.052, 0.4)
 LIMITS = (-0.3, -0.05, 0.0, 0.05, 0.3)
-METRICS = ("retrieval/overlap", "intersectional/hidden", "diff-bias/ambiguous", "rrs/mean")
+JUDGED = ("retrieval/overlap", "intersectional/hidden", "diff-bias/ambiguous", "rrs/mean")
 
 
 def test_the_sentence_of_a_bound_holds_for_its_printed_numbers():
     wrong = []
     for metric, limit, value, key in itertools.product(
-        METRICS, LIMITS, VALUES, ("min", "max", "max_abs")
+        JUDGED, LIMITS, VALUES, ("min", "max", "max_abs")
     ):
         is_size = key == "max_abs" or (key == "max" and metric == "diff-bias/ambiguous")
         if is_size and limit < 0:
             continue
         gate = GatePolicy.model_construct(metric=metric, evidence="estimate", **{key: limit})
         measured = Measurement(metric=metric, suite="s", value=value, interval=(value, value))
-        (check,) = check_bounds(gate, measured, BY_ID[metric])
+        (check,) = check_bounds(gate, measured, METRICS[metric])
         text = check.reason.replace("−", "-")
         now, then = map(float, re.findall(r"-?\d+\.?\d*", text)[:2])
         size = abs(now) if is_size else now

@@ -10,7 +10,7 @@ from fairgate.domain.outcomes import Better, Outcome
 from fairgate.gate.bounds import judge_bounds
 from fairgate.gate.measure import measure_slice
 from fairgate.gate.rules import Rule
-from fairgate.metrics.catalogue import BY_ID, METRICS
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.social_bias import compares_settings
 from fairgate.policy.schema import GatePolicy
 
@@ -64,7 +64,7 @@ def judged(metric, table, **gate):
 
 def test_a_system_that_always_does_the_same_is_judged_by_how_often_it_was_asked():
     """Answers that are always stereotyped fail; few sources show nothing."""
-    bias = BY_ID["diff-bias/ambiguous"]
+    bias = METRICS["diff-bias/ambiguous"]
     stereotyped = constant(bias, table_for(bias))
     for evidence in ("significant", "estimate"):
         gate = {"max_abs": 0.2, "evidence": evidence}
@@ -75,7 +75,7 @@ def test_a_system_that_always_does_the_same_is_judged_by_how_often_it_was_asked(
 
 
 def test_the_range_is_that_of_a_count_of_none():
-    bias = BY_ID["diff-bias/ambiguous"]
+    bias = METRICS["diff-bias/ambiguous"]
     assert bias.better is Better.TOWARD_ZERO
     table = constant(bias, table_for(bias))
     ends = measure_slice(bias, table.of_rows(np.flatnonzero(~table.control)), {}).interval

@@ -6,7 +6,7 @@ from fakes.planted import GATES, Bench, Plant, policy_of
 from fairgate.domain.ports import SILENT
 from fairgate.gate.gate import run_gate
 from fairgate.gate.measure import measure, measure_slice
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics.catalogue import METRICS
 
 BENCH = Bench(policy=policy_of(GATES, attribution="off"), sources=15)
 
@@ -20,4 +20,4 @@ def tables():
 def test_a_slice_measured_alone_is_the_slice_among_all(tables):
     [table] = tables.values()
     for each in measure(tables)[::17]:
-        assert each == measure_slice(BY_ID[each.metric], table, each.where)
+        assert each == measure_slice(METRICS[each.metric], table, each.where)

@@ -28,7 +28,7 @@ from fairgate.domain.units import UNREPORTED
 from fairgate.gate import parity
 from fairgate.gate.baseline import Reference
 from fairgate.gate.changes import Comparison
-from fairgate.gate.parity import Prompts, judge_parity, question, scans_of, sentence
+from fairgate.gate.parity import Prompts, judge_parity, parity_question, scans_of, sentence
 from fairgate.metrics.metric import Table
 from fairgate.metrics.parity import OUTCOMES
 from fairgate.policy.schema import Policy
@@ -41,7 +41,7 @@ WOMAN = {"woman": 0.4}
 
 def asked(table, against=Against.CONTROL, comparison=None, where=None, outcome=ANSWERS):
     nothing = Comparison(runs={}, contents={"s": {}})
-    return question(outcome, against, table, comparison or nothing, where or {})
+    return parity_question(outcome, against, table, comparison or nothing, where or {})
 
 
 @pytest.mark.parametrize(("sources", "outcome"), [(23, Outcome.NOT_EVALUATED), (24, Outcome.PASS)])
@@ -462,7 +462,7 @@ def test_what_must_be_seen_is_seen_or_there_is_no_verdict():
     assert judged(table, rule_of(must_see=seen + 0.01)).outcome is Outcome.PASS
     found = judged(table, rule_of(must_see=seen / 2))
     assert found.outcome is Outcome.NOT_EVALUATED
-    needed = int(re.search(r"about (\d+) sources would do", found.reasons[0])[1])
+    needed = int(re.search(r"about (\d+) sources would suffice", found.reasons[0])[1])
     reached = judged(Planted(sources=needed).table()).parity.reach["identity"]
     assert reached == pytest.approx(seen / 2, rel=0.2)
     # What fails, fails, however little else is seen.
@@ -480,7 +480,7 @@ def test_no_number_of_sources_is_promised_that_wording_would_not_let_see():
     seen = judged(worded(60), rule_of(max=0.9)).parity.reach["identity"]
     found = judged(worded(60), rule_of(max=0.9, must_see=seen / 2))
     assert judged(worded(240), rule_of(max=0.9)).parity.reach["identity"] > 0.75 * seen
-    assert "no number of sources would do" in found.reasons[0]
+    assert "no number of sources would suffice" in found.reasons[0]
 
 
 @pytest.mark.parametrize("few", [{"controls": 11}, {"sources": 9}])

@@ -5,9 +5,9 @@ from fakes.question_items import answered, four, planned, table_of, value
 
 from fairgate.domain.cases import Condition
 from fairgate.gate.measure import measure_slice
-from fairgate.metrics.catalogue import BY_ID
+from fairgate.metrics import social_bias
+from fairgate.metrics.catalogue import METRICS
 from fairgate.metrics.metric import observe
-from fairgate.metrics.social_bias import METRICS
 from fairgate.stats.interval import confidence_interval
 from fairgate.stats.observations import Observations, estimate
 
@@ -49,7 +49,7 @@ def test_the_value_is_the_mean_of_the_instructions_and_not_that_of_all_answers()
     for metric, expected in BY_HAND.items():
         of_one = [value(table, metric, {"instruction": name}) for name in ("first", "second")]
         assert (*of_one, value(table, metric)) == expected, metric
-        measured = measure_slice(BY_ID[metric], table, {"setting": "none"})
+        measured = measure_slice(METRICS[metric], table, {"setting": "none"})
         assert measured.value == expected[2], metric
     pooled = table.values["bias"][np.asarray(table.dimensions["condition"]) == Condition.AMBIGUOUS]
     assert np.nanmean(pooled) == 0.7  # 7 of 10: what pooling would give
@@ -62,14 +62,14 @@ def test_an_instruction_without_a_readable_answer_leaves_no_value():
     )
     assert value(table, "diff-bias/ambiguous") is None
     assert value(table, "diff-bias/ambiguous", {"instruction": "first"}) == 0.0
-    measured = measure_slice(BY_ID["diff-bias/ambiguous"], table, {})
+    measured = measure_slice(METRICS["diff-bias/ambiguous"], table, {})
     assert measured.value is None
     assert measured.note
 
 
 def test_every_metric_of_question_items_is_averaged_and_has_the_version_that_says_so():
     table = answers()
-    for metric in METRICS:
+    for metric in social_bias.METRICS:
         assert (metric.averaged_over, metric.version) == ("instruction", 2), metric.id
         if metric.id.startswith(("amplification", "stereotype-share")):
             continue  # nothing was asked with documents
@@ -104,6 +104,6 @@ def test_instructions_that_say_the_same_make_no_range_narrower():
 
 def test_alignment_and_instructions_are_both_averaged():
     table = answers()
-    observed = observe(BY_ID["diff-bias/disambiguated"], table, {})
+    observed = observe(METRICS["diff-bias/disambiguated"], table, {})
     assert observed.weights == (0.5, 0.5, -0.5, -0.5)
     assert np.bincount(observed.arms).tolist() == [4, 4, 4, 4]
