@@ -50,7 +50,8 @@ def run(policy: Path, **options: Any) -> int:
     """Run the gate of POLICY and exit with its verdict.
 
     Writes the reports that --format names, and run.json, rows.jsonl and executions.jsonl, into the
-    folder --out. With --limit it is a quick first look: compared with nothing, and no baseline.
+    folder --out. With --limit it is a quick first look, without comparison, that cannot become a
+    baseline.
     """
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.composition import Composition
@@ -113,9 +114,9 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
 def check(files: tuple[Path, ...], **options: Any) -> int:
     """Validate each POLICY and show what would run and what it costs; loads no model.
 
-    Finds everything that can be found without running: model folders, the corpus, and which
-    questions a recording answers, too. Where `doctor` has asked the same `system`, each gate is
-    tried against what it saw.
+    Reports every problem that shows without a run, including model folders, the corpus, and
+    which questions a recording answers. If `doctor` has asked the same `system`, each gate is tried
+    on the answers that it got.
     """
     from fairgate.gate.examine import examine
 
@@ -242,9 +243,9 @@ def _checked(loaded: LoadedPolicy, today: dt.date | None) -> str:
 def plan(policy: Path, output: Path | None, after: Path | None, **options: Any) -> int:
     """Write one JSON line for each unique question of POLICY: key, wave, query, prompt, options.
 
-    Put the query to your own retriever and the prompt to your own model, write {"key", "response",
-    "documents"?} lines, and score them with `system: {recorded: FILE}`. How long asking takes is
-    told on stderr.
+    Send the query to your own retriever and the prompt to your own model, write {"key", "response",
+    "documents"?} lines, and score them with `system: {recorded: FILE}`. The number of questions and
+    the time that asking them takes are printed on stderr.
     """
     from fairgate.gate.run_folder import plan_lines, second_wave_lines, write_plan
 

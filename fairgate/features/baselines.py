@@ -43,8 +43,8 @@ def _of_a_run(default: str) -> Callable[[Callback], Callback]:
 def accept(run: Path, reason: str, **options: Any) -> int:
     """Make the finished run in the folder RUN the baseline of its policy.
 
-    The answers are judged again, so an edited record cannot become a baseline; a run that decided
-    too little is refused.
+    The answers are judged again, so an edited record cannot become a baseline; a run with too few
+    decided cases is refused.
     """
     return _write(run, reason, options)
 
@@ -113,8 +113,8 @@ def diff(old: Path, new: Path) -> int:
 def verify(files: tuple[Path, ...]) -> int:
     """Check that each FILE, a baseline or an anchor, is complete and unedited.
 
-    Every value that follows from its cases is computed again; what does not is named. A file of
-    other versions of metrics is not intact: its values cannot be computed again.
+    Every value is computed again from the file's cases; those that differ are named. A file made
+    with other versions of metrics does not pass: its values cannot be computed again.
     """
     from fairgate.domain.wording import first_few
     from fairgate.gate.accepted_runs import read_baseline

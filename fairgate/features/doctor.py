@@ -59,10 +59,10 @@ _SHOWN = 90
 def doctor(policy: Path, **options: Any) -> int:
     """Ask the system of POLICY three of its questions, and say what a run would be like.
 
-    Shows what came back and how it is read, what can be measured and why not the rest, how many
-    questions a run asks and how long that takes. Where a suite holds conversations, one more
-    question tells whether the system knows the turn before. Nothing is judged; `check` tries the
-    gates against what was seen.
+    Shows the replies and how they are read, what can be measured and why the rest cannot, how many
+    questions a run asks and how long that takes. If a suite holds conversations, one more question
+    checks whether the system remembers the previous turn. Nothing is judged; `check` tries the
+    gates on these replies.
     """
     runtime = runtime_of(options)
     tried = _try_out(load_policy(policy, runtime), runtime)

@@ -75,11 +75,11 @@ def explain(run: Path, case: str, **options: Any) -> int:
     """Show what happened to the follow-up CASE in the finished run in the folder RUN.
 
     Shows both prompts with the difference marked, both document lists side by side, both answers
-    with margins, the crossed answers, the reference's answers where there is one, the answers to
-    control prompts, one sentence about it all, and what parity says of the identity.
+    with margins, the crossed answers, the reference's answers if there is one, the answers to
+    control prompts, a one-sentence summary, and what parity says about the identity.
 
-    With --verdict it keeps a label of the case, by a hash and without its texts. Reports then say
-    how often what is reported is read right; what somebody calls read wrong is no example again.
+    With --verdict it stores a label of the case, by a hash and without its texts. Reports then say
+    how often reported answers were read right; a case labelled wrong is never an example again.
     """
     from fairgate.gate.labels import MOST_CHARACTERS
     from fairgate.gate.run_folder import replay

@@ -58,9 +58,9 @@ _PARQUET = b"PAR1"
 def table(file: str, **options: Any) -> int:
     """Judge the table FILE (CSV, TSV, JSON Lines, Parquet; `-`: standard input).
 
-    A row an answer, with columns for the source, who is named and the outcome; or a row a source,
-    with a column for each identity. Columns are found by their names where no option names them.
-    Exits as `run` does, and writes the same reports and record.
+    FILE has one row per answer, with columns for the source, who is named and the outcome; or one
+    row per source, with a column for each identity. Columns are recognised by their names unless
+    options name them. Exits as `run` does, and writes the same reports and record.
     """
     from fairgate.gate.table import TableGate, judged_table
     from fairgate.io.outcome_rows import OutcomeColumns

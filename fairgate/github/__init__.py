@@ -33,7 +33,7 @@ def github() -> None:
 )  # fmt: skip
 @click.option(
     "--pr-number", default="", envvar="FAIRGATE_PR_NUMBER",
-    help="Pull request, where the event does not name one.",
+    help="Number of the pull request, if the event does not name one.",
 )  # fmt: skip
 @click.option("--github-token", default="", envvar="FAIRGATE_GITHUB_TOKEN", help="May write.")
 def comment(

@@ -46,9 +46,9 @@ _INPUTS = {
         "`true`: exit 0 whatever the verdict, which is shown; `until-proven`: at first.",
     ),
     "report_dir": ("", "Folder for the report files, inside the workspace."),
-    "cache_dir": ("", "Folder for stored results, outside of the checkout."),
+    "cache_dir": ("", "Folder for stored results, outside the checkout."),
     "answers_artifact": ("", "Artifact with the stored answers of the base branch's runs."),
-    "pr_number": ("", "Pull request, where the event does not name one."),
+    "pr_number": ("", "Number of the pull request, if the event does not name one."),
     "github_token": ("", "Token that reads: the base commit, pull requests, runs."),
 }
 """By name: the default, and what it is."""

@@ -21,13 +21,13 @@ from fairgate.terminal.output import progress_for, say
 @shared.cache_option
 @shared.machine_options
 def blame(base: str, head: str, **options: Any) -> int:
-    """Take back what differs between BASE and HEAD, and say what explains HEAD's red verdict.
+    """Revert what differs between BASE and HEAD, and say what explains HEAD's red verdict.
 
-    BASE and HEAD are folders that hold the policy, or git revisions of the current repository.
-    Model, prompt, decoding, embedder, corpus and top_k are taken back one at a time, then two at a
-    time; where the corpus explains the verdict, a smallest set of changed documents is searched
-    whose reversal restores it. Answers are stored, so that a second call goes on where the first
-    ended. Exits 0 whatever is found.
+    BASE and HEAD are folders with the policy, or git revisions of the current repository. Model,
+    prompt, decoding, embedder, corpus and top_k are reverted one at a time, then two at a time. If
+    the corpus explains the verdict, FairGate searches for a smallest set of changed documents whose
+    reversal restores it. Answers are stored, so that a second call continues where the first ended.
+    Exits 0 whatever the result.
     """
     from fairgate.features.blame.causes import blame as explain
     from fairgate.features.blame.report import blame_record, render_blame

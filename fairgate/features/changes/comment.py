@@ -19,10 +19,10 @@ from fairgate.terminal.options import EXISTING_FILE, EXISTING_FOLDER, place_opti
 @click.option("--baseline", help="Baseline file, or `none`; default: baselines/<policy name>.json.")
 @place_options
 def comment(run: Path, policy: Path | None, **options: Any) -> int:
-    """Print the comment of the run in the folder RUN as Markdown in which nothing acts.
+    """Print the comment of the run in the folder RUN, as Markdown without active content.
 
-    Of a run with `--base` it is what that decided, with what the change edits. Of another run the
-    stored answers are judged again, as `rescore` does.
+    For a run with `--base` it is that run's verdict, with what the change edits. For another run
+    the stored answers are judged again, as `rescore` does.
     """
     from fairgate.gate.accepted_runs import locate_references
     from fairgate.gate.run_folder import COMMENT, replay

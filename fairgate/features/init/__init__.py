@@ -105,11 +105,11 @@ def _owner(text: str) -> str:
 def init(**options_given: Any) -> int:
     """Write a starter policy, `baselines/`, a CODEOWNERS hint and a workflow into this repository.
 
-    In a folder of a repository the workflow is written at the repository's top, with `root:`. A
-    FastAPI or Flask app, a Dockerfile, requirements and a corpus in the folder are read for what
-    they say.
+    In a subfolder of a repository, the workflow is written at the repository's top, with `root:`.
+    Settings are taken from a FastAPI or Flask app, a Dockerfile, requirements and a corpus in the
+    folder.
 
-    Never overwrites: a file that is there stays as it is, so the command can be run again.
+    Never overwrites a file, so the command can be run again.
     """
     seen = found(Path())
     shows = "demo" if options_given["task"] in _BUNDLED else "http"

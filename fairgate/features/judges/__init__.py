@@ -35,10 +35,10 @@ def evaluate(judge_file: Path, labelled: Path, out: Path | None, **options: Any)
     """Ask JUDGE about the pairs of LABELLED: precision, recall, F1, AUC and kappa with intervals.
 
     JUDGE is a YAML file with `id` and `generators`, LABELLED a table with the columns prompt,
-    follow_up, response, follow_up_response and label (BIASED or UNBIASED). `kind` says by which
+    follow_up, response, follow_up_response and label (BIASED or UNBIASED). `kind` says with which
     prompt a row is judged: general (the default), names, or inverted and follow-up, which show the
-    follow-up alone. The record tells each kind by itself. LABELLED can be the folder of a run: of
-    its judged pairs those count that `fairgate explain --verdict` has labels of.
+    follow-up only. The record reports each kind separately. LABELLED can also be the folder of a
+    run: its judged pairs count if `fairgate explain --verdict` has labelled them.
     """
     from fairgate.features.judges.evaluation import evaluate_judge, summary_lines
     from fairgate.io.durable import write_text

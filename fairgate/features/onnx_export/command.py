@@ -521,11 +521,11 @@ def _advice(error: Exception, advice: tuple[tuple[tuple[str, ...], str], ...], d
 def export(model: str, output: Path | None, **options: Any) -> int:
     """Turn MODEL (a Hugging Face id, a folder or a GGUF file) into ONNX and compare both.
 
-    An export is kept only if it begins the same labels and finds real prompts as likely as the
-    original, within the limits of its precision (docs/how-to/own-model.md). Takes about four times
+    An export is kept only if it begins with the same labels as the original and finds real prompts
+    as likely, within the limits of its precision (docs/how-to/own-model.md). Takes about four times
     the memory of the weights in fp32.
 
-    Needs torch and optimum, in an environment of their own: without them it prints how to make one.
+    Needs torch and optimum in a separate environment: without them it prints how to make one.
     """
     from fairgate.onnx.model_folder import exported_folder
 

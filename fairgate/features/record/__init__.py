@@ -46,8 +46,8 @@ from fairgate.terminal import options as shared
 def record(runs: tuple[Path, ...], out: tuple[Path, ...], **options: Any) -> int:
     """Write one record of the finished runs in the folders RUN.
 
-    It has the system's fingerprints, who was tested and who was not, every limit with the commit
-    that set it, what was measured and what was not seen, waivers, and lines to sign.
+    It contains the system's fingerprints, who was tested and who was not, every limit with the
+    commit that set it, what was measured and what could not be seen, waivers, and lines to sign.
     """
     if wrong := [path for path in out if path.suffix not in (".html", ".json")]:
         raise UsageError(f"--out {wrong[0]}: expected a name that ends in .html or .json")

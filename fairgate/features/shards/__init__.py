@@ -42,13 +42,13 @@ _OF_MERGE = {
 @shared.allow_python
 @shared.runtime_options
 def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
-    """Judge by POLICY what `fairgate run POLICY --shard i/n` asked, and exit with the verdict.
+    """Judge the parts of `fairgate run POLICY --shard i/n` by POLICY, and exit with the verdict.
 
-    Each SHARD is the folder of a part, or one that several lie in. All n parts are needed, each
-    once, of the same questions, system and version. Report, record and rows are those of a run of
-    one process.
+    Each SHARD is the folder of a part, or a folder that contains several. All n parts are needed,
+    each once, with the same questions, system and version. Report, record and rows are those of a
+    run in a single process.
 
-    No model is loaded, unless attribution has questions: they follow from the answers of all parts,
+    No model is loaded, unless attribution has questions: they depend on the answers of all parts,
     and are asked here.
     """
     from fairgate.features.shards import parts
