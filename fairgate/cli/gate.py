@@ -53,7 +53,7 @@ def run(policy: Path, **options: Any) -> int:
     folder --out. With --limit it is a quick first look, without comparison, that cannot become a
     baseline.
     """
-    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.accepted_runs import locate_accepted_runs
     from fairgate.gate.composition import Composition
     from fairgate.gate.examine import all_at_once
     from fairgate.gate.run_folder import output_folder
@@ -70,7 +70,7 @@ def run(policy: Path, **options: Any) -> int:
         folder = output_folder(options["out"], runtime, loaded)
         composition = Composition(loaded, runtime, progress_for(quiet=options["quiet"]))
         with composition.until_it_ends():
-            done = composition.run(locate_references(loaded, policy, baseline))
+            done = composition.run(locate_accepted_runs(loaded, policy, baseline))
             return report_run(done, folder, formats, options)
 
 
@@ -92,7 +92,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     Criterion, matching, bands, margins and gates may differ from the run's; labels may not,
     because answers are cut where the rest could not change the label.
     """
-    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.accepted_runs import locate_accepted_runs
     from fairgate.gate.run_folder import replay
     from fairgate.reports.formats import chosen
 
@@ -102,7 +102,7 @@ def rescore(run: Path, policy: Path | None, **options: Any) -> int:
     folder = writable(options["out"] or run / "rescored", "--out")
     if options["out"] is None and folder.is_symlink():
         raise UsageError(f"{folder}: is a link, which came with the run; name a folder with --out")
-    done = replay(run, policy, runtime, partial(locate_references, named=baseline))
+    done = replay(run, policy, runtime, partial(locate_accepted_runs, named=baseline))
     return report_run(done, folder, formats, options)
 
 

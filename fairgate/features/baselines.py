@@ -64,7 +64,7 @@ def anchor(run: Path, reason: str, **options: Any) -> int:
 def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: bool = False) -> int:
     """Make a run the baseline or the anchor of its policy."""
     from fairgate.gate.accepted_runs import accepted_path, baseline_of, write_baseline
-    from fairgate.gate.baseline import Reference
+    from fairgate.gate.baseline import AcceptedRun
     from fairgate.gate.run_folder import check_run, replay
     from fairgate.reports.sections.verdict import breaks_a_limit
 
@@ -74,15 +74,15 @@ def _write(run: Path, reason: str, options: Mapping[str, Any], *, is_anchor: boo
     check_run(run)
     replayed = replay(run, options["policy"], runtime)
     loaded, result = replayed.loaded, replayed.run.result
-    reference = Reference.ANCHOR if is_anchor else Reference.BASELINE
+    accepted = AcceptedRun.ANCHOR if is_anchor else AcceptedRun.BASELINE
     date = (options["date"] or dt.datetime.now(tz=dt.UTC)).date().isoformat()
     baseline = baseline_of(replayed.run, reason=reason, date=date)
-    path = options["output"] or accepted_path(Path(loaded.parsed.path), loaded, reference)
+    path = options["output"] or accepted_path(Path(loaded.parsed.path), loaded, accepted)
     write_baseline(path, baseline)
-    accepted = len(result.assessed)
+    kept = len(result.assessed)
     unit = "pairs" if all(len(row.unit.asks) > 1 for row in result.assessed) else "cases"
     done = "pinned as the anchor," if is_anchor else "accepted"
-    click.echo(f"{path}: {done} {accepted} {unit}; review and commit it")
+    click.echo(f"{path}: {done} {kept} {unit}; review and commit it")
     broken = sum(breaks_a_limit(rule) for rule in result.rules)
     if broken:
         rules = f"{broken} rule{'s' if broken > 1 else ''}"

@@ -79,7 +79,7 @@ def render_sarif(view: View, gate_lines: Mapping[int, int], policy_text: str) ->
 def _descriptor(metric: str) -> dict[str, object]:
     entry = METRICS.get(metric)
     title = entry.title if entry else metric
-    source = f" Defined in {entry.reference}." if entry else ""
+    source = f" Defined in {entry.defined_by}." if entry else ""
     return {
         "id": metric,
         "name": "".join(part.capitalize() for part in metric.replace("/", "-").split("-")),

@@ -17,7 +17,7 @@ import click
 from fairgate.domain.errors import ExitCode
 from fairgate.domain.parity import Against
 from fairgate.domain.units import Unit
-from fairgate.gate.accepted_runs import locate_references
+from fairgate.gate.accepted_runs import locate_accepted_runs
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
 from fairgate.gate.parity import Prompts, columns_of, label_of
 from fairgate.gate.rules import outcomes_of, parity_rules
@@ -83,7 +83,7 @@ def power(policy: Path, **options: Any) -> int:
         shared.refuse_machine_options("--run RUN, whose documents are embedded again")
     runtime = shared.runtime_of(options)
     loaded = load_policy(policy, runtime)
-    baseline = locate_references(loaded, policy, None).baseline
+    baseline = locate_accepted_runs(loaded, policy, None).baseline
     tables: Mapping[str, Table] = {}
     origin = "assumed"
     if baseline is not None:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from fairgate.domain.errors import BaselineError, DataError, UsageError
 from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.baseline import (
+    AcceptedRun,
+    AcceptedRuns,
     Baseline,
     BaselineSuite,
-    Reference,
-    References,
     unit_contents,
     with_texts_of,
 )
@@ -34,16 +34,16 @@ from fairgate.policy.schema import ANCHOR_SUFFIX
 if TYPE_CHECKING:
     from fairgate.gate.gate import GateRun
 
-_SUFFIXES = {Reference.BASELINE: "", Reference.ANCHOR: ANCHOR_SUFFIX}
+_SUFFIXES = {AcceptedRun.BASELINE: "", AcceptedRun.ANCHOR: ANCHOR_SUFFIX}
 
 
-def path_in_repository(policy: str, name: str, reference: Reference) -> str:
+def path_in_repository(policy: str, name: str, accepted: AcceptedRun) -> str:
     """Return where baseline or anchor of a policy belong: in `baselines/` beside `policies/`.
 
     By the path's letters alone: a change could turn `policies` into a link, which must not move
     what the base commit is asked.
     """
-    return _beside_policies(policy, "baselines", f"{name}{_SUFFIXES[reference]}.json")
+    return _beside_policies(policy, "baselines", f"{name}{_SUFFIXES[accepted]}.json")
 
 
 def labels_in_repository(policy: str, name: str) -> str:
@@ -58,12 +58,10 @@ def _beside_policies(policy: str, folder: str, file: str) -> str:
 
 
 def accepted_path(
-    policy: Path, loaded: LoadedPolicy, reference: Reference = Reference.BASELINE
+    policy: Path, loaded: LoadedPolicy, accepted: AcceptedRun = AcceptedRun.BASELINE
 ) -> Path:
     """Return the file of a policy's baseline or anchor, from the current folder if it is in it."""
-    return _from_here(
-        path_in_repository(policy.resolve().as_posix(), loaded.policy.name, reference)
-    )
+    return _from_here(path_in_repository(policy.resolve().as_posix(), loaded.policy.name, accepted))
 
 
 def labels_path(policy: Path, loaded: LoadedPolicy) -> Path:
@@ -76,7 +74,7 @@ def _from_here(name: str) -> Path:
     return path.relative_to(here) if path.is_relative_to(here) else path
 
 
-def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> References:
+def locate_accepted_runs(loaded: LoadedPolicy, policy: Path, named: str | None) -> AcceptedRuns:
     """Read the runs to compare with; no baseline on a first run, no anchor where none is pinned.
 
     `named` is the baseline's file; `none` leaves out both. The anchor is read where a rule has a
@@ -91,13 +89,13 @@ def locate_references(loaded: LoadedPolicy, policy: Path, named: str | None) -> 
             "--reason …`, or say `--baseline none` for a first run"
         )
     baseline = with_texts_of(read_baseline(path, name), loaded.plan) if is_there else None
-    pinned = accepted_path(policy, loaded, Reference.ANCHOR) if loaded.policy.has_budget else None
+    pinned = accepted_path(policy, loaded, AcceptedRun.ANCHOR) if loaded.policy.has_budget else None
     is_pinned = pinned is not None and not nothing and _is_file(pinned, "anchor")
     anchor = None
     if pinned and is_pinned:
-        anchor = with_texts_of(read_baseline(pinned, name, Reference.ANCHOR), loaded.plan)
+        anchor = with_texts_of(read_baseline(pinned, name, AcceptedRun.ANCHOR), loaded.plan)
     labels, unread = labels_or_notice(lambda: read_labels(labels_path(policy, loaded)))
-    return References(
+    return AcceptedRuns(
         baseline=baseline,
         baseline_path=NO_BASELINE if nothing else str(path),
         anchor=anchor,
@@ -128,18 +126,18 @@ def _is_file(path: Path, noun: str) -> bool:
 
 
 def read_baseline(
-    path: Path, policy: str | None = None, reference: Reference = Reference.BASELINE
+    path: Path, policy: str | None = None, accepted: AcceptedRun = AcceptedRun.BASELINE
 ) -> Baseline:
     """Return a baseline file's content. Raises BaselineError."""
     try:
         raw = read_whole(path)
     except DataError as error:
         raise BaselineError(f"{path}: cannot be read ({error})") from error
-    return decoded_baseline(raw, str(path), policy, reference)
+    return decoded_baseline(raw, str(path), policy, accepted)
 
 
 def decoded_baseline(
-    raw: bytes, path: str, policy: str | None, reference: Reference = Reference.BASELINE
+    raw: bytes, path: str, policy: str | None, accepted: AcceptedRun = AcceptedRun.BASELINE
 ) -> Baseline:
     """Decode the bytes of a baseline (an anchor). Raises BaselineError.
 
@@ -151,10 +149,10 @@ def decoded_baseline(
         raise BaselineError(f"{path}: is not UTF-8; restore it from version control") from error
     if policy is not None and baseline.policy != policy:
         instead = "name the right file with --baseline"
-        if reference is Reference.ANCHOR:
+        if accepted is AcceptedRun.ANCHOR:
             instead = "pin one with `fairgate baseline anchor RUN --reason …`"
         raise BaselineError(
-            f"{path}: is the {reference} of policy {quoted(baseline.policy)}, not of "
+            f"{path}: is the {accepted} of policy {quoted(baseline.policy)}, not of "
             f"{quoted(policy)}; {instead}"
         )
     return replace(baseline, sha256=hashlib.sha256(raw).hexdigest())

@@ -151,7 +151,7 @@ def overlap(
     return Overlap(compared=compared, new=new, removed=removed, incompatible=incompatible)
 
 
-class Reference(StrEnum):
+class AcceptedRun(StrEnum):
     """Which earlier run; its value is what messages call it.
 
     The margin counts from the baseline, anew after each that is accepted, so a series of small
@@ -164,11 +164,11 @@ class Reference(StrEnum):
 
     def limit(self, gate: GatePolicy) -> float | None:
         """Return a gate's limit on the change since this run; None where it sets none."""
-        return gate.regression if self is Reference.BASELINE else gate.budget
+        return gate.regression if self is AcceptedRun.BASELINE else gate.budget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class References:
+class AcceptedRuns:
     """What a policy's runs are compared with, and where it is kept."""
 
     baseline: Baseline | None = None
@@ -183,13 +183,13 @@ class References:
     notices: Sequence[str] = ()
 
     @property
-    def runs(self) -> dict[Reference, Baseline]:
+    def runs(self) -> dict[AcceptedRun, Baseline]:
         """Return the runs that there are."""
-        by_reference = {Reference.BASELINE: self.baseline, Reference.ANCHOR: self.anchor}
-        return {reference: run for reference, run in by_reference.items() if run is not None}
+        by_name = {AcceptedRun.BASELINE: self.baseline, AcceptedRun.ANCHOR: self.anchor}
+        return {accepted: run for accepted, run in by_name.items() if run is not None}
 
 
-NO_REFERENCES = References()
+NO_ACCEPTED_RUNS = AcceptedRuns()
 
 
 def environment_notices(now: Provenance, baseline: Baseline | None) -> list[str]:

@@ -13,7 +13,7 @@ from fairgate.domain.cases import TestPlan
 from fairgate.domain.outcomes import Better, Change, Measurement, Outcome
 from fairgate.domain.units import Reason, counted
 from fairgate.domain.wording import difference, probability, signed, value
-from fairgate.gate.baseline import Baseline, BaselineSuite, Reference
+from fairgate.gate.baseline import AcceptedRun, Baseline, BaselineSuite
 from fairgate.gate.bounds import Check
 from fairgate.gate.measure import rounded
 from fairgate.gate.rules import ParityRule, Rule, dimension_levels
@@ -31,22 +31,22 @@ HALF = 0.5
 """Share of a slice that must be decided, and of a rule's cases that must be comparable."""
 MARGIN = 0.02
 """Growth of the undecided share that is accepted, as a regression's default margin."""
-ACCEPTED = {Reference.BASELINE: MARGIN, Reference.ANCHOR: 2 * MARGIN}
+ACCEPTED = {AcceptedRun.BASELINE: MARGIN, AcceptedRun.ANCHOR: 2 * MARGIN}
 """Growth that is accepted since each of the runs that are compared with."""
 _WORSE = {
     Better.LOWER: Worse.HIGHER,
     Better.HIGHER: Worse.LOWER,
     Better.TOWARD_ZERO: Worse.ABSOLUTE,
 }
-_RENEW = {Reference.BASELINE: "accept a baseline", Reference.ANCHOR: "pin an anchor"}
-_CHECK = {Reference.BASELINE: "regression", Reference.ANCHOR: "budget"}
+_RENEW = {AcceptedRun.BASELINE: "accept a baseline", AcceptedRun.ANCHOR: "pin an anchor"}
+_CHECK = {AcceptedRun.BASELINE: "regression", AcceptedRun.ANCHOR: "budget"}
 """Name of the check among those that a rule failed."""
-_LIMIT = {Reference.BASELINE: "margin", Reference.ANCHOR: "budget"}
+_LIMIT = {AcceptedRun.BASELINE: "margin", AcceptedRun.ANCHOR: "budget"}
 """What the policy calls the largest change that is accepted."""
-_COMMAND = {Reference.BASELINE: "accept", Reference.ANCHOR: "anchor"}
+_COMMAND = {AcceptedRun.BASELINE: "accept", AcceptedRun.ANCHOR: "anchor"}
 _NOTHING_THERE = {
-    Reference.BASELINE: "first run: there is no baseline to compare with yet",
-    Reference.ANCHOR: "the budget is not evaluated: there is no anchor yet; pin a reviewed run "
+    AcceptedRun.BASELINE: "first run: there is no baseline to compare with yet",
+    AcceptedRun.ANCHOR: "the budget is not evaluated: there is no anchor yet; pin a reviewed run "
     "with `fairgate baseline anchor RUN --reason …`",
 }
 
@@ -54,10 +54,10 @@ _NOTHING_THERE = {
 class TestKey(NamedTuple):
     """What is tested: a rule since a run, its identities, or whether more cases are undecided.
 
-    All tests of one `reference`, `suite` and `line` share that line's part of the level.
+    All tests of one `accepted`, `suite` and `line` share that line's part of the level.
     """
 
-    reference: Reference | None
+    accepted: AcceptedRun | None
     """Since which run; None: the identities of this run differ."""
     suite: str
     line: int | str
@@ -80,30 +80,32 @@ def lacks_base(column: str, table: Table) -> bool:
 class Comparison:
     """What rules are compared with beside their bounds; runs of equal inputs share one."""
 
-    runs: Mapping[Reference, Baseline]
+    runs: Mapping[AcceptedRun, Baseline]
     """Those that there are."""
     contents: Mapping[str, Mapping[str, str]]
     """Suite to pair key to content hash of this run: which of the baseline's cases still count."""
-    unfit: Container[Reference] = ()
+    unfit: Container[AcceptedRun] = ()
     """The runs from which what must match differs: nothing is judged by them."""
-    other_space: Container[Reference] = ()
+    other_space: Container[AcceptedRun] = ()
     """The runs whose documents another embedder measured: no distance is judged by them."""
-    _rows: dict[tuple[Reference, str, frozenset[str], tuple[float, float]], Table] = field(
+    _rows: dict[tuple[AcceptedRun, str, frozenset[str], tuple[float, float]], Table] = field(
         init=False, default_factory=dict, repr=False, compare=False
     )
 
-    def suite(self, name: str, reference: Reference = Reference.BASELINE) -> BaselineSuite | None:
+    def suite(
+        self, name: str, accepted: AcceptedRun = AcceptedRun.BASELINE
+    ) -> BaselineSuite | None:
         """Return a kept run's suite, where there is one that can be compared."""
-        run = None if reference in self.unfit else self.runs.get(reference)
+        run = None if accepted in self.unfit else self.runs.get(accepted)
         return run.suites.get(name) if run else None
 
-    def is_elsewhere(self, metric: Metric, reference: Reference) -> bool:
+    def is_elsewhere(self, metric: Metric, accepted: AcceptedRun) -> bool:
         """Return whether a run's values of a metric are distances in another embedder's space."""
-        return metric.in_embedding_space and reference in self.other_space
+        return metric.in_embedding_space and accepted in self.other_space
 
-    def rows(self, suite: BaselineSuite, now: Table, reference: Reference) -> Table:
+    def rows(self, suite: BaselineSuite, now: Table, accepted: AcceptedRun) -> Table:
         """Return the rows of a kept run's suite whose cases are still asked as they were."""
-        key = reference, suite.table.suite, now.advisory, now.bands
+        key = accepted, suite.table.suite, now.advisory, now.bands
         if key not in self._rows:
             # What is said of undecided ones no baseline file keeps.
             own, table = self.contents[suite.table.suite], suite.table
@@ -143,18 +145,18 @@ def prepare_rule(
     now: Table,
     comparison: Comparison,
     seed: int,
-    reference: Reference = Reference.BASELINE,
+    accepted: AcceptedRun = AcceptedRun.BASELINE,
 ) -> PreparedRegression | None:
     """Pair the rule's cases with the baseline's; None where there is nothing to pair."""
-    suite = comparison.suite(rule.suite, reference)
+    suite = comparison.suite(rule.suite, accepted)
     column = rule.metric.column
     if suite is None or column in now.not_evaluated or column in suite.table.not_evaluated:
         return None
-    if comparison.is_elsewhere(rule.metric, reference):
+    if comparison.is_elsewhere(rule.metric, accepted):
         return None
     if column not in suite.table.values:
         return None
-    base = comparison.rows(suite, now, reference)
+    base = comparison.rows(suite, now, accepted)
     pairs = pair_by_key(
         observe(rule.metric, now, rule.where), observe(rule.metric, base, rule.where)
     )
@@ -162,36 +164,36 @@ def prepare_rule(
 
 
 def check_change(
-    change: Change, metric: Metric, planned: int, reference: Reference = Reference.BASELINE
+    change: Change, metric: Metric, planned: int, accepted: AcceptedRun = AcceptedRun.BASELINE
 ) -> Check:
     """Fail only if significant and above the margin.
 
-    `planned` is how many cases the rule has in this run, in the baseline or not; `reference` says
+    `planned` is how many cases the rule has in this run, in the baseline or not; `accepted` says
     since which run the change is, and so what its limit is called.
     """
-    moved = _moved(change, metric, reference)
-    outcome, reason = Outcome.PASS, f"changed {moved}, within the {_LIMIT[reference]} or chance"
+    moved = _moved(change, metric, accepted)
+    outcome, reason = Outcome.PASS, f"changed {moved}, within the {_LIMIT[accepted]} or chance"
     if change.significant and change.change > change.margin:
         outcome = Outcome.FAIL
         reason = (
-            f"worse, {moved}: more than the {_LIMIT[reference]} {_size(change.margin, metric)} and "
+            f"worse, {moved}: more than the {_LIMIT[accepted]} {_size(change.margin, metric)} and "
             f"more than chance explains ({probability(change.p_corrected)})"
         )
     elif change.pairs < HALF * planned:
         outcome = Outcome.NOT_EVALUATED
         reason = (
             f"only {change.pairs} of {planned} cases can be compared, the others are not in the "
-            f"{reference} or were not decided in both runs; {_RENEW[reference]} that has them"
+            f"{accepted} or were not decided in both runs; {_RENEW[accepted]} that has them"
         )
     elif change.discordant == 0:
-        is_baseline = reference is Reference.BASELINE
+        is_baseline = accepted is AcceptedRun.BASELINE
         reason = "unchanged" if is_baseline else "unchanged since the anchor"
     elif change.upper < 0:
         reason = f"better, {moved}"
-    return Check(name=_CHECK[reference], outcome=outcome, reason=reason)
+    return Check(name=_CHECK[accepted], outcome=outcome, reason=reason)
 
 
-def _moved(change: Change, metric: Metric, reference: Reference) -> str:
+def _moved(change: Change, metric: Metric, accepted: AcceptedRun) -> str:
     """Describe how the value itself moved, not the worsening: the sign is that of the tables."""
     is_size = metric.better is Better.TOWARD_ZERO
     ends = (change.base, change.now)
@@ -203,7 +205,7 @@ def _moved(change: Change, metric: Metric, reference: Reference) -> str:
     turned = change.sign_changed and is_size
     side = f" (and it is on the other side of 0 now, {is_now})" if turned else ""
     size = " in size" if is_size else ""
-    return f"by {moved}{unit}{size} against the {reference}'s {was}{side}"
+    return f"by {moved}{unit}{size} against the {accepted}'s {was}{side}"
 
 
 def _size(number: float, metric: Metric) -> str:
@@ -269,16 +271,16 @@ def _undecided(table: Table, metric: Metric, left_out: set[str]) -> Observations
 
 
 def check_undecided(
-    change: UndecidedChange, corrected: Corrected, reference: Reference
+    change: UndecidedChange, corrected: Corrected, accepted: AcceptedRun
 ) -> list[Check]:
     """Fail where significantly more cases are undecided, by more than is accepted; else nothing."""
     grown = change.evidence.worsening
-    if not corrected.rejected or grown <= ACCEPTED[reference]:
+    if not corrected.rejected or grown <= ACCEPTED[accepted]:
         return []
     both = ", control prompts included" if change.has_controls else ""
     reason = (
         f"{signed(grown, is_rate=True)} points of the cases are no longer decided: "
-        f"{sum(change.newly.values())} that the {reference} decided{both} "
+        f"{sum(change.newly.values())} that the {accepted} decided{both} "
         f"({counted(change.newly)}; {probability(corrected.adjusted_p)}); a comparison of the rest "
         "would hide them"
     )
@@ -289,7 +291,7 @@ def check_undecided(
 class ChangeTests:
     """What is tested against one earlier run, before the levels of the whole family are known."""
 
-    reference: Reference
+    accepted: AcceptedRun
     comparison: Comparison
     tables: Mapping[str, Table]
     rules: Mapping[TestKey, PreparedRegression]
@@ -311,7 +313,7 @@ class ChangeTests:
 
     def change(self, number: int, rule: Rule, levels: CorrectedTests) -> Change | None:
         """Return how a rule's value moved, at its corrected level; None where nothing is there."""
-        key = TestKey(self.reference, rule.suite, rule.position, number)
+        key = TestKey(self.accepted, rule.suite, rule.position, number)
         if key not in self.rules:
             return None
         prepared = self.rules[key]
@@ -329,7 +331,7 @@ class ChangeTests:
             changed_sources=evidence.n_changed_sources,
             discordant=evidence.n_discordant,
             pairs=evidence.n_pairs,
-            margin=self.reference.limit(rule.gate) or 0.0,
+            margin=self.accepted.limit(rule.gate) or 0.0,
             sign_changed=evidence.sign_changed,
             method=evidence.method.value,
             decided_once=prepared.pairs.decided_once,
@@ -342,37 +344,37 @@ class ChangeTests:
 
         And whether the run that is compared with has nothing for the rule.
         """
-        reference = self.reference
-        if reference.limit(rule.gate) is None or measured.value is None:
+        accepted = self.accepted
+        if accepted.limit(rule.gate) is None or measured.value is None:
             return [], False
         outcome, is_lacking = Outcome.NOT_EVALUATED, False
-        if reference not in self.comparison.runs:
-            reason = _NOTHING_THERE[reference]
-        elif reference in self.comparison.unfit:
+        if accepted not in self.comparison.runs:
+            reason = _NOTHING_THERE[accepted]
+        elif accepted in self.comparison.unfit:
             outcome = Outcome.INCONCLUSIVE
-            reason = f"the {reference} was made under other conditions, see the differences"
-        elif self.comparison.is_elsewhere(rule.metric, reference):
+            reason = f"the {accepted} was made under other conditions, see the differences"
+        elif self.comparison.is_elsewhere(rule.metric, accepted):
             reason = (
-                f"another embedder measured the documents of the {reference}, and distances of two "
-                f"embedders do not compare: {_RENEW[reference]}, and name `measure_with` so that "
+                f"another embedder measured the documents of the {accepted}, and distances of two "
+                f"embedders do not compare: {_RENEW[accepted]}, and name `measure_with` so that "
                 "one embedder measures both from then on"
             )
         elif change is None:
-            is_lacking, command = True, _COMMAND[reference]
-            lacks = f"the {reference} has no comparable {rule.metric.id} for this rule"
+            is_lacking, command = True, _COMMAND[accepted]
+            lacks = f"the {accepted} has no comparable {rule.metric.id} for this rule"
             reason = f"{lacks}: {command} a run that has it with `fairgate baseline {command}`"
         else:
             planned = len(observe(rule.metric, self.tables[rule.suite], rule.where).keys)
-            key = TestKey(reference, rule.suite, rule.metric.column)
-            checks = [check_change(change, rule.metric, planned, reference)]
+            key = TestKey(accepted, rule.suite, rule.metric.column)
+            checks = [check_change(change, rule.metric, planned, accepted)]
             if key in self.undecided:
-                checks += check_undecided(self.undecided[key], levels[key], reference)
+                checks += check_undecided(self.undecided[key], levels[key], accepted)
             return checks, False
-        return [Check(name=_CHECK[reference], outcome=outcome, reason=reason)], is_lacking
+        return [Check(name=_CHECK[accepted], outcome=outcome, reason=reason)], is_lacking
 
 
 def tests_since(
-    reference: Reference,
+    accepted: AcceptedRun,
     rules: Sequence[Rule],
     tables: Mapping[str, Table],
     comparison: Comparison,
@@ -382,29 +384,29 @@ def tests_since(
     prepared: dict[TestKey, PreparedRegression] = {}
     undecided: dict[TestKey, UndecidedChange | None] = {}
     for number, rule in enumerate(rules):
-        if reference.limit(rule.gate) is None:
+        if accepted.limit(rule.gate) is None:
             continue
-        now, suite = tables[rule.suite], comparison.suite(rule.suite, reference)
-        prepared_rule = prepare_rule(rule, now, comparison, seed, reference)
+        now, suite = tables[rule.suite], comparison.suite(rule.suite, accepted)
+        prepared_rule = prepare_rule(rule, now, comparison, seed, accepted)
         if suite is None or prepared_rule is None or not prepared_rule.evidence.evaluated:
             continue
-        prepared[TestKey(reference, rule.suite, rule.position, number)] = prepared_rule
-        key = TestKey(reference, rule.suite, rule.metric.column)
+        prepared[TestKey(accepted, rule.suite, rule.position, number)] = prepared_rule
+        key = TestKey(accepted, rule.suite, rule.metric.column)
         if key not in undecided:
-            rows = comparison.rows(suite, now, reference)
+            rows = comparison.rows(suite, now, accepted)
             undecided[key] = undecided_change(now, rows, rule.metric, seed)
     changes = {key: change for key, change in undecided.items() if change is not None}
     return ChangeTests(
-        reference=reference, comparison=comparison, tables=tables, rules=prepared, undecided=changes
+        accepted=accepted, comparison=comparison, tables=tables, rules=prepared, undecided=changes
     )
 
 
 def vanished_identities(
-    rules: Sequence[ParityRule], plan: TestPlan, baseline: Baseline, reference: Reference
+    rules: Sequence[ParityRule], plan: TestPlan, baseline: Baseline, accepted: AcceptedRun
 ) -> list[str]:
     """Return a line for each category or identity that only the baseline has.
 
-    `reference` says which of the two it is: baseline or anchor. A limit would hold for fewer, too.
+    `accepted` says which of the two it is: baseline or anchor. A limit would hold for fewer, too.
     """
     lines: dict[str, None] = {}
     for rule in rules:
@@ -419,8 +421,8 @@ def vanished_identities(
             for level in filter(None, table.levels(name, rows) if name in table.dimensions else ()):
                 if level not in now.get(name, ()):
                     line = (
-                        f"suite {rule.suite}: the {reference} has {name} {level}, about which this "
-                        f"run does not ask; {_RENEW[reference]} without it"
+                        f"suite {rule.suite}: the {accepted} has {name} {level}, about which this "
+                        f"run does not ask; {_RENEW[accepted]} without it"
                     )
                     lines[line] = None
     return list(lines)

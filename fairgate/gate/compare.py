@@ -17,7 +17,7 @@ from fairgate.domain.outcomes import (
     Subject,
 )
 from fairgate.domain.units import Reason
-from fairgate.gate.baseline import Reference
+from fairgate.gate.baseline import AcceptedRun
 from fairgate.gate.bounds import Check, judge_bounds
 from fairgate.gate.changes import (
     HALF,
@@ -51,7 +51,7 @@ def rule_results(
     """
     values = Measurements(measurements)
     changes = [
-        tests_since(reference, rules, tables, comparison, policy.seed) for reference in Reference
+        tests_since(accepted, rules, tables, comparison, policy.seed) for accepted in AcceptedRun
     ]
     tests = {key: p for since in changes for key, p in since.p_values.items()}
     least = {key: p for since in changes for key, p in since.least_p_values.items()}
@@ -67,10 +67,10 @@ def rule_results(
         table = tables[rule.suite]
         measured = values.get(rule.metric.id, rule.suite, rule.where)
         measured = measured or measure_slice(rule.metric, table, rule.where)
-        moved = {since.reference: since.change(number, rule, levels) for since in changes}
+        moved = {since.accepted: since.change(number, rule, levels) for since in changes}
         checks, is_incomplete = judge_bounds(rule, measured), False
         for since in changes:
-            more, is_lacking = since.checks(rule, measured, moved[since.reference], levels)
+            more, is_lacking = since.checks(rule, measured, moved[since.accepted], levels)
             checks, is_incomplete = [*checks, *more], is_incomplete or is_lacking
         judged = _JudgedRule(rule, table, measured, checks, moved, base_cases[rule.suite], policy)
         is_first = judged.is_first_run(comparison)
@@ -87,7 +87,7 @@ class _JudgedRule:
     measured: Measurement
     checks: Sequence[Check]
     """Of its bounds, and of the changes since baseline and anchor."""
-    moved: Mapping[Reference, Change | None]
+    moved: Mapping[AcceptedRun, Change | None]
     base_cases: Sequence[tuple[str, Table]]
     """Tables with the baseline's cases, where they are others, and words for each."""
     policy: Policy
@@ -110,8 +110,8 @@ class _JudgedRule:
             bounds=rule.gate.limits,
             value=measured.value,
             interval=measured.interval,
-            change=self.moved[Reference.BASELINE],
-            since_anchor=self.moved[Reference.ANCHOR],
+            change=self.moved[AcceptedRun.BASELINE],
+            since_anchor=self.moved[AcceptedRun.ANCHOR],
             advisory=rule.advisory,
             is_reported=reasons == [REPORTED],
             is_first_run=is_first_run,
@@ -127,12 +127,12 @@ class _JudgedRule:
     def is_first_run(self, comparison: Comparison) -> bool:
         """Return whether the rule has nothing to compare with, which the next run will have."""
         rule = self.rule
-        has_no_baseline = Reference.BASELINE not in comparison.runs
+        has_no_baseline = AcceptedRun.BASELINE not in comparison.runs
         return lacks_base(rule.metric.column, self.table) or (
-            (has_no_baseline or comparison.is_elsewhere(rule.metric, Reference.BASELINE))
+            (has_no_baseline or comparison.is_elsewhere(rule.metric, AcceptedRun.BASELINE))
             and self.measured.value is not None
             and rule.gate.regression is not None
-            and self.moved[Reference.ANCHOR] is None
+            and self.moved[AcceptedRun.ANCHOR] is None
             and not rule.gate.limits
         )
 

@@ -19,7 +19,7 @@ from fairgate.domain.ports import OpenSystem, Progress, Runtime
 from fairgate.domain.schema import Role, named_in
 from fairgate.gate.attribution import crosses
 from fairgate.gate.baseline import (
-    References,
+    AcceptedRuns,
     environment_notices,
     must_match,
     plan_hash,
@@ -107,12 +107,12 @@ class Composition:
         """Ask the system for every answer from now on, also for those that are stored."""
         self._resources.asks_anew = True
 
-    def run(self, references: References) -> FinishedRun:
+    def run(self, accepted_runs: AcceptedRuns) -> FinishedRun:
         """Ask the system and judge its answers by the policy and what they are compared with."""
         from fairgate.gate.gate import run_gate
 
         with self.serving():
-            gate_input = self.gate_input(references)
+            gate_input = self.gate_input(accepted_runs)
             counted = Counted(self.progress)
             judged = run_gate(gate_input, self.system, counted)
             return self.finished(
@@ -194,7 +194,7 @@ class Composition:
 
     def gate_input(
         self,
-        references: References,
+        accepted_runs: AcceptedRuns,
         under_test: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> GateInput:
@@ -222,12 +222,12 @@ class Composition:
             judged = judge_notices(self.loaded, who)
             plan = unproven(plan, policy.judge, self.loaded.judge_record, who) if judged else plan
         no_anchor: list[str] = []
-        if references.anchor_path == NO_BASELINE:
+        if accepted_runs.anchor_path == NO_BASELINE:
             no_anchor = ["compared with no anchor (`--baseline none`): budgets are not evaluated"]
-        elif references.anchor_path and references.anchor is None:
+        elif accepted_runs.anchor_path and accepted_runs.anchor is None:
             no_anchor.append(
-                f"no anchor at {references.anchor_path}: budgets are not evaluated; pin a reviewed "
-                "run with `fairgate baseline anchor RUN --reason …`"
+                f"no anchor at {accepted_runs.anchor_path}: budgets are not evaluated; pin a "
+                "reviewed run with `fairgate baseline anchor RUN --reason …`"
             )
         return GateInput(
             policy=policy,
@@ -235,17 +235,17 @@ class Composition:
             plan=plan,
             must_match={name: must_match(suite, of_system) for name, suite in suites.items()},
             provenance=provenance,
-            references=references,
+            accepted_runs=accepted_runs,
             day=str(self.runtime.today or ""),
             notices=[
-                *references.notices,
+                *accepted_runs.notices,
                 *no_anchor,
                 *judged,
                 *self._kind.notices(crosses=any(map(crosses, suites.values()))),
                 *idle_notices(policy),
                 *sampled_notices(policy, self._kind.capabilities().temperature),
                 *self._without_base(),
-                *environment_notices(provenance, references.baseline),
+                *environment_notices(provenance, accepted_runs.baseline),
             ],
             footnotes=list(self._kind.footnotes(self._resources)),
         )

@@ -12,7 +12,7 @@ from fairgate.domain.cases import Case, TestPlan, source_of
 from fairgate.domain.errors import BaselineError, FairGateError, PolicyError, UsageError
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.wording import quoted
-from fairgate.gate.accepted_runs import locate_references
+from fairgate.gate.accepted_runs import locate_accepted_runs
 from fairgate.gate.loaded_policy import LoadedPolicy, judge_notices, loaded_part, systems_of
 from fairgate.gate.materials import retriever_problems
 from fairgate.gate.seen import kept, without_value
@@ -83,7 +83,7 @@ def examine(
     if "name" not in parsed.stand_ins:
         try:
             alone = LoadedPolicy(parsed=parsed, suites={}, plan=TestPlan(cases=(), units=()))
-            locate_references(alone, path, baseline)
+            locate_accepted_runs(alone, path, baseline)
         except BaselineError as error:
             later.append(problem(parsed, ("name",), str(error)))
     try:

@@ -23,7 +23,13 @@ from fairgate.domain.parity import ParityResult, SelectionRate
 from fairgate.domain.ports import Executed, Progress, Staged, SystemUnderTest
 from fairgate.domain.units import Assessed
 from fairgate.gate.attribution import attribute, crossed_cases, crossing_price, documents_of_pairs
-from fairgate.gate.baseline import NO_REFERENCES, Reference, References, overlap, unit_contents
+from fairgate.gate.baseline import (
+    NO_ACCEPTED_RUNS,
+    AcceptedRun,
+    AcceptedRuns,
+    overlap,
+    unit_contents,
+)
 from fairgate.gate.changes import Comparison, vanished_identities
 from fairgate.gate.compare import rule_results
 from fairgate.gate.decide import decide, weigh_evidence
@@ -60,7 +66,7 @@ class GateInput:
     plan: TestPlan
     must_match: Mapping[str, Mapping[str, str]]
     provenance: Provenance
-    references: References = NO_REFERENCES
+    accepted_runs: AcceptedRuns = NO_ACCEPTED_RUNS
     notices: Sequence[str] = ()
     """What the reader of the report must know first; equal inputs, equal notices."""
     footnotes: Sequence[str] = ()
@@ -79,39 +85,39 @@ class GateInput:
         return parity_rules(self.policy, self.suites)
 
     @cached_property
-    def overlaps(self) -> Mapping[Reference, Overlap]:
+    def overlaps(self) -> Mapping[AcceptedRun, Overlap]:
         """Return how the plan's cases relate to those of each run that is compared with."""
         overlaps = {}
-        for reference, run in self.references.runs.items():
-            least, noun = self.policy.min_overlap, reference.value
+        for accepted, run in self.accepted_runs.runs.items():
+            least, noun = self.policy.min_overlap, accepted.value
             shared = overlap(self.plan, self.must_match, run, min_overlap=least, noun=noun)
-            gone = vanished_identities(self.parity_rules, self.plan, run, reference)
-            overlaps[reference] = replace(shared, incompatible=[*shared.incompatible, *gone])
+            gone = vanished_identities(self.parity_rules, self.plan, run, accepted)
+            overlaps[accepted] = replace(shared, incompatible=[*shared.incompatible, *gone])
         return overlaps
 
     @cached_property
     def precisions(self) -> Mapping[str, Precision]:
         """Return by suite how often people call right what is reported, of suites with labels."""
-        measured = precisions(self.references.labels)
+        measured = precisions(self.accepted_runs.labels)
         return {suite: measured[suite] for suite in self.suites if suite in measured}
 
     @cached_property
     def comparison(self) -> Comparison:
         """Return the runs that the rules compare with."""
         return Comparison(
-            runs=self.references.runs,
+            runs=self.accepted_runs.runs,
             contents={suite.id: unit_contents(self.plan, suite.id) for suite in self.policy.suites},
-            unfit={reference for reference, shared in self.overlaps.items() if shared.incompatible},
+            unfit={accepted for accepted, shared in self.overlaps.items() if shared.incompatible},
             other_space=self.other_space,
         )
 
     @cached_property
-    def other_space(self) -> frozenset[Reference]:
+    def other_space(self) -> frozenset[AcceptedRun]:
         """The runs that are compared with and whose documents another embedder measured."""
         own = self.provenance.embedding_space
-        runs = self.references.runs.items()
+        runs = self.accepted_runs.runs.items()
         return frozenset(
-            reference for reference, run in runs if run.provenance.embedding_space != own
+            accepted for accepted, run in runs if run.provenance.embedding_space != own
         )
 
     def without_attribution(self) -> tuple[GateInput, list[str]]:
@@ -212,9 +218,9 @@ def run_gate(
     documents = list(documents_of_pairs(assessed, answers))
     crossed = crossed_cases(answers, assessed, documents, policy.seed)
     answers.ask(crossed, sut, Staged(progress, "attribution", crossing_price(crossed)))
-    has_bands = Reference.BASELINE not in gate_input.other_space
+    has_bands = AcceptedRun.BASELINE not in gate_input.other_space
     tables = tabulate(
-        gate_input.suites, assessed, gate_input.references.baseline if has_bands else None
+        gate_input.suites, assessed, gate_input.accepted_runs.baseline if has_bands else None
     )
     tables, attribution = attribute(tables, answers, assessed, documents)
     result = result_of(
@@ -288,6 +294,6 @@ def result_of(
         assessed=assessed,
         evidence=evidence,
         degradation=degradation(tables),
-        overlap=gate_input.overlaps.get(Reference.BASELINE),
-        anchor_overlap=gate_input.overlaps.get(Reference.ANCHOR),
+        overlap=gate_input.overlaps.get(AcceptedRun.BASELINE),
+        anchor_overlap=gate_input.overlaps.get(AcceptedRun.ANCHOR),
     )

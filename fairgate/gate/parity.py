@@ -29,7 +29,7 @@ from fairgate.domain.parity import (
 )
 from fairgate.domain.units import UNREPORTED, UNREPORTED_TEXTS
 from fairgate.domain.wording import first_few, in_own_unit, listed, probability
-from fairgate.gate.baseline import Reference
+from fairgate.gate.baseline import AcceptedRun
 from fairgate.gate.changes import HALF, Comparison, lacks_base
 from fairgate.gate.measure import rounded
 from fairgate.gate.rules import ParityRule, outcomes_of
@@ -52,7 +52,7 @@ from fairgate.stats.scan import (
 )
 from fairgate.suites.suite import Suite
 
-SINCE = {Against.BASELINE: Reference.BASELINE, Against.ANCHOR: Reference.ANCHOR}
+SINCE = {Against.BASELINE: AcceptedRun.BASELINE, Against.ANCHOR: AcceptedRun.ANCHOR}
 """Questions about an accepted run, and which."""
 _ACCEPT = {Against.BASELINE: "accept", Against.ANCHOR: "anchor"}
 _FAILED = {Against.BASELINE: "regression", Against.ANCHOR: "budget"}
@@ -394,13 +394,13 @@ def parity_question(
     where: Mapping[str, str],
 ) -> ParityQuestion:
     """Return the question that a scan answers for an outcome of a suite."""
-    reference = SINCE.get(against)
+    accepted = SINCE.get(against)
     before = None
-    if reference is not None:
-        suite = comparison.suite(table.suite, reference)
+    if accepted is not None:
+        suite = comparison.suite(table.suite, accepted)
         if suite is None:
             return _nothing(outcome, against, table, where, _why_not(against, comparison))
-        base = comparison.rows(suite, table, reference)
+        base = comparison.rows(suite, table, accepted)
         table, before = _side_by_side(table, base)
     prompts = Prompts.of(table, where)
     if not prompts.persons:
@@ -511,10 +511,10 @@ def _nothing(
 
 
 def _why_not(against: Against, comparison: Comparison) -> str:
-    reference = SINCE[against]
-    if reference not in comparison.runs:
+    accepted = SINCE[against]
+    if accepted not in comparison.runs:
         return f"first run: there is no {against} to compare with yet"
-    if reference in comparison.unfit:
+    if accepted in comparison.unfit:
         return f"the {against} was made under other conditions, see the differences"
     return (
         f"the {against} has no such suite: `fairgate baseline {_ACCEPT[against]}` a run that has it"

@@ -15,7 +15,7 @@ from fairgate.domain.executions import CorpusDocument, Document, Execution, serv
 from fairgate.domain.json_text import flat
 from fairgate.domain.ports import SILENT, BaseSystem, Runtime
 from fairgate.domain.wording import harmless, quoted
-from fairgate.gate.baseline import NO_REFERENCES, References
+from fairgate.gate.baseline import NO_ACCEPTED_RUNS, AcceptedRuns
 from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.gate import GateRun, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, load_policy
@@ -255,7 +255,7 @@ def replay(
     run: Path,
     policy: Path | None,
     runtime: Runtime,
-    references_for: Callable[[LoadedPolicy, Path], References] = lambda *_: NO_REFERENCES,
+    accepted_runs_for: Callable[[LoadedPolicy, Path], AcceptedRuns] = lambda *_: NO_ACCEPTED_RUNS,
 ) -> FinishedRun:
     """Judge an earlier run's answers again, by its own policy or another one.
 
@@ -295,7 +295,7 @@ def replay(
                 "answers are to other texts: run the policy, or bring back the sources of then"
             )
     composition = Composition(loaded, runtime, SILENT)
-    gate_input = composition.gate_input(references_for(loaded, path), under_test)
+    gate_input = composition.gate_input(accepted_runs_for(loaded, path), under_test)
     gate_input = replace(gate_input, day=gate_input.day or str(record.get("day", "")))
     system = composition.replayed(recording)
     judged = run_gate(gate_input, system, SILENT)

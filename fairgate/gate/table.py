@@ -18,7 +18,7 @@ from fairgate.domain.parity import SCORE
 from fairgate.domain.ports import SILENT, Embedder
 from fairgate.domain.wording import first_few, quoted
 from fairgate.gate.accepted_runs import baseline_of
-from fairgate.gate.baseline import References, must_match
+from fairgate.gate.baseline import AcceptedRuns, must_match
 from fairgate.gate.composition import FinishedRun
 from fairgate.gate.gate import GateInput, run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy, joined
@@ -96,12 +96,12 @@ def judged_table(
         )
     for read in filter(None, (table, baseline)):
         _refuse_named_controls(read)
-    references = References()
+    accepted_runs = AcceptedRuns()
     if baseline is not None:
-        before = _judged(baseline, gate, kind, scale, References(), resources).run
+        before = _judged(baseline, gate, kind, scale, AcceptedRuns(), resources).run
         accepted = baseline_of(before, reason=f"table {baseline.place}", date="")
-        references = References(baseline=accepted, baseline_path=baseline.place)
-    return _judged(table, gate, kind, scale, references, resources)
+        accepted_runs = AcceptedRuns(baseline=accepted, baseline_path=baseline.place)
+    return _judged(table, gate, kind, scale, accepted_runs, resources)
 
 
 def _refuse_named_controls(table: OutcomeTable) -> None:
@@ -132,7 +132,7 @@ def _judged(
     gate: TableGate,
     kind: OutcomeKind,
     scale: Scale,
-    references: References,
+    accepted_runs: AcceptedRuns,
     resources: Resources | None,
 ) -> FinishedRun:
     suites: dict[str, TableSuite] = {}
@@ -172,7 +172,7 @@ def _judged(
             fairgate=__version__,
             policy_path=table.place,
         ),
-        references=references,
+        accepted_runs=accepted_runs,
         notices=[*_unknown(suites), *filter(None, [strange, _damaged(table)]), *table.notices],
         day=gate.day,
     )

@@ -21,7 +21,7 @@ from fairgate.gate.accepted_runs import (
     labels_or_notice,
     path_in_repository,
 )
-from fairgate.gate.baseline import Baseline, Reference, References
+from fairgate.gate.baseline import AcceptedRun, AcceptedRuns, Baseline
 from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.labels import Label, decoded_labels
 from fairgate.gate.loaded_policy import TooManyCasesError, load_policy_text
@@ -187,7 +187,7 @@ class ChangeGate(Generic[E]):
         """Raise BaselineError where a proposed file is one that no base commit could give."""
         paths = [self._policy]
         if proposed is not None:
-            paths += [proposed.references.baseline_path, proposed.references.anchor_path]
+            paths += [proposed.accepted_runs.baseline_path, proposed.accepted_runs.anchor_path]
         for path in paths:
             if link := self._checkout.link_to(path):
                 raise BaselineError(
@@ -276,11 +276,11 @@ class ChangeGate(Generic[E]):
             return Introduction(side=proposed, reaches=reaches)
         remarks = ["The base commit has no such policy: this change introduces the gate."]
         remarks += own_control_phrases(proposed)
-        then = proposed.references
+        then = proposed.accepted_runs
         if allow or (then.baseline is None and then.anchor is None):
             decides = self._evaluate(proposed)
             return GatedChange(decides=decides, decided_by="proposed", remarks=remarks)
-        first = replace(proposed, references=replace(then, baseline=None, anchor=None))
+        first = replace(proposed, accepted_runs=replace(then, baseline=None, anchor=None))
         return GatedChange(
             decides=self._evaluate(first),
             decided_by="base",
@@ -357,28 +357,28 @@ class ChangeGate(Generic[E]):
         loaded = load_policy_text(text, self._policy, runtime, most=most)
         name = loaded.policy.name
 
-        def read_baseline(reference: Reference) -> tuple[Baseline | None, str]:
+        def read_baseline(accepted: AcceptedRun) -> tuple[Baseline | None, str]:
             policy = self._earlier if isinstance(files, BaseCommit) else self._policy
-            path = path_in_repository(policy, name, reference)
+            path = path_in_repository(policy, name, accepted)
             content = files.read(path)
             return (
-                None if content is None else decoded_baseline(content, path, name, reference)
+                None if content is None else decoded_baseline(content, path, name, accepted)
             ), path
 
-        baseline, path = read_baseline(Reference.BASELINE)
+        baseline, path = read_baseline(AcceptedRun.BASELINE)
         anchor, anchor_path = (
-            read_baseline(Reference.ANCHOR) if loaded.policy.has_budget else (None, "")
+            read_baseline(AcceptedRun.ANCHOR) if loaded.policy.has_budget else (None, "")
         )
         labels, notices = self._labels(name)
         is_of_base = isinstance(files, BaseCommit)
-        added = path_in_repository(self._policy, name, Reference.BASELINE)
-        references = References(
+        added = path_in_repository(self._policy, name, AcceptedRun.BASELINE)
+        accepted_runs = AcceptedRuns(
             baseline=baseline, baseline_path=path,
             is_added=is_of_base and baseline is None and self._checkout.read(added) is not None,
             anchor=anchor, anchor_path=anchor_path,
             labels=labels, notices=notices,
         )  # fmt: skip
-        return Side(loaded=loaded, references=references, runtime=runtime)
+        return Side(loaded=loaded, accepted_runs=accepted_runs, runtime=runtime)
 
     def _labels(self, name: str) -> tuple[Sequence[Label], list[str]]:
         """Return the labels that count, those of the base whichever side asks.
@@ -413,5 +413,5 @@ def _is_same(before: Side, after: Side, data: Sequence[Difference]) -> bool:
 
 
 def evaluated(side: Side, progress: Progress) -> FinishedRun:
-    """Ask the system of a side and judge by its policy and references."""
-    return Composition(side.loaded, side.runtime, progress).run(side.references)
+    """Ask the system of a side and judge by its policy and accepted_runs."""
+    return Composition(side.loaded, side.runtime, progress).run(side.accepted_runs)

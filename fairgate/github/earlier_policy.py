@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from fairgate.domain.errors import FairGateError, UsageError
 from fairgate.domain.wording import listed, quoted
 from fairgate.gate.accepted_runs import path_in_repository
-from fairgate.gate.baseline import Reference
+from fairgate.gate.baseline import AcceptedRun
 from fairgate.github.base_commit import BaseCommit
 from fairgate.io.git import is_object
 from fairgate.io.regular import content_of
@@ -43,13 +43,13 @@ def earlier_path(base: BaseCommit, path: str, name: str) -> str | None:
     take; else the one that git calls renamed. None where the base has none, and none is missing.
     Raises UsageError where a policy of the base is missing and none of these, or cannot be used.
     """
-    baseline_path = path_in_repository(path, name, Reference.BASELINE)
+    baseline_path = path_in_repository(path, name, AcceptedRun.BASELINE)
     top, prefix = base.top, base.prefix
     source = base.renamed_to(f"{prefix}{path}")
     candidates, missing = [], []
     for policy in _policies(base, top):
         inner = policy.path.removeprefix(prefix) if policy.path.startswith(prefix) else None
-        own = inner and path_in_repository(inner, policy.name, Reference.BASELINE)
+        own = inner and path_in_repository(inner, policy.name, AcceptedRun.BASELINE)
         is_missing = _name_at(top / policy.path) != policy.name
         if (policy.name == name and (is_missing or own == baseline_path)) or policy.path == source:
             candidates.append(policy.path)

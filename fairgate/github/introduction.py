@@ -110,7 +110,7 @@ class IntroductionReport:
     def blocks(self) -> Sequence[Block]:
         """Return why nothing was judged, what the next pull request does, and what to do now."""
         side = self.introduction.side
-        policy, plan, baseline = side.loaded.policy, side.loaded.plan, side.references.baseline
+        policy, plan, baseline = side.loaded.policy, side.loaded.plan, side.accepted_runs.baseline
         bounds = [rule for rule in expand_rules(policy, plan) if not rule.gate.report]
         asked = parity_rules(policy, side.loaded.suites)
         compared = sum(rule.gate.regression is not None for rule in bounds)

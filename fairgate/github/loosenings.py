@@ -84,7 +84,9 @@ def judged_by_base(base: GateResult, run: GateRun) -> GateResult:
     asked = {name: getattr(run.gate_input.policy, name) for name in _ASKED}
     policy = base.gate_input.policy.model_copy(update=asked)
     then = base.gate_input
-    gate_input = replace(run.gate_input, policy=policy, references=then.references, day=then.day)
+    gate_input = replace(
+        run.gate_input, policy=policy, accepted_runs=then.accepted_runs, day=then.day
+    )
     return result_of(gate_input, run.tables, run.result.assessed, verdict_with=())
 
 
@@ -411,7 +413,7 @@ def weakened(before: Side, after: Side | None) -> list[Loosening]:
     plans = before.loaded.plan, after.loaded.plan
     suites = before.loaded.suites, after.loaded.suites
     sentences = []
-    then, now = before.references, after.references
+    then, now = before.accepted_runs, after.accepted_runs
     if then.baseline is not None and now.baseline is None:
         sentences.append("the baseline is removed: nothing is compared any more")
     if then.anchor is not None and now.anchor_path and differ(then.anchor, now.anchor):

@@ -318,7 +318,7 @@ def _edits(judged: GatedChange[FinishedRun], prefix: str) -> Edits | None:
 
 def _side_verdict(finished: FinishedRun) -> Inline:
     view = _view(finished, report_only=False)
-    first = ", first run" if finished.run.gate_input.references.baseline is None else ""
+    first = ", first run" if finished.run.gate_input.accepted_runs.baseline is None else ""
     who = parity.brief(Material(run=finished.run, options=view.options))
     return [
         Span(view.mark.value, Kind.MARK),

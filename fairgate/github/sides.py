@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from fairgate.domain.errors import UsageError
 from fairgate.domain.ports import Runtime
 from fairgate.domain.wording import quoted
-from fairgate.gate.baseline import Baseline, References, baseline_differences
+from fairgate.gate.baseline import AcceptedRuns, Baseline, baseline_differences
 from fairgate.gate.baseline_files import dump_baseline
 from fairgate.gate.loaded_policy import LoadedPolicy
 from fairgate.io.named_files import existing
@@ -22,7 +22,7 @@ class Side:
     """A policy, its baseline and its anchor as one version of the repository has them."""
 
     loaded: LoadedPolicy
-    references: References
+    accepted_runs: AcceptedRuns
     runtime: Runtime
     """Where its files are read."""
 
@@ -36,7 +36,7 @@ def differ(then: Baseline | None, now: Baseline | None) -> bool:
 
 def edited_references(before: Side, after: Side) -> list[str]:
     """Return the files of baseline and anchor that the change edits."""
-    then, now = before.references, after.references
+    then, now = before.accepted_runs, after.accepted_runs
     own = [now.baseline_path] if differ(then.baseline, now.baseline) else []
     # Without a budget on the other side there is nothing to compare: the policy says so itself.
     both = then.anchor_path and now.anchor_path
@@ -55,7 +55,7 @@ def differences(before: Side, after: Side | None) -> list[str]:
     """Return the differences of the two baselines, then of the two anchors, as lines."""
     if after is None:
         return []
-    then, now = before.references, after.references
+    then, now = before.accepted_runs, after.accepted_runs
     pairs = ((then.baseline, now.baseline, ""), (then.anchor, now.anchor, "anchor: "))
     return [
         f"{prefix}{line}"

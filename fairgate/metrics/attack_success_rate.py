@@ -68,11 +68,11 @@ _PAPER = "Oliveira et al. 2025, section 4.3, ASR"
 _GENERATION = Metric(
     id="asr/generation", title="changed answers", column="generation", arms=DEMOGRAPHIC,
     dimensions=_BY_NAME,
-    reference=_PAPER,
+    defined_by=_PAPER,
 )  # fmt: skip
 _RETRIEVAL = Metric(
     id="asr/retrieval", title="changed retrieval", column="retrieval", arms=DEMOGRAPHIC,
-    reference=_PAPER, is_key_figure=True,
+    defined_by=_PAPER, is_key_figure=True,
     about=Subject.DOCUMENTS,
 )  # fmt: skip
 
@@ -93,7 +93,7 @@ METRICS = (
     _GENERATION,
     Metric(
         id="fdr", title="fault detection rate, of all planned pairs", column="generation",
-        arms=(Rows(weight=1.0, select=_of_genfair),), reference="GenFair, section V, FDR",
+        arms=(Rows(weight=1.0, select=_of_genfair),), defined_by="GenFair, section V, FDR",
         of_planned=True, needs=Needs(relation=_GENFAIR),
     ),
     _RETRIEVAL,
@@ -107,12 +107,12 @@ _LACKING = (
 OF_REPEATS = (
     Metric(
         id="stability", title="pairs with the same verdict in all repeats", column="stability",
-        arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", better=Better.HIGHER, violations=False,
+        arms=DEMOGRAPHIC, defined_by="Meta-Fair, section 5", better=Better.HIGHER, violations=False,
         version=2, needs=Needs(lacking=_LACKING),
     ),
     Metric(
         id="entropy", title="entropy of a pair's verdicts over repeats, bits", column="entropy",
-        arms=DEMOGRAPHIC, reference="Meta-Fair, section 5", is_rate=False, violations=False,
+        arms=DEMOGRAPHIC, defined_by="Meta-Fair, section 5", is_rate=False, violations=False,
         version=2, needs=Needs(lacking=_LACKING),
     ),
 )  # fmt: skip

@@ -55,7 +55,7 @@ def _part(name: str, how: str, **more: Any) -> Metric:
     return Metric(
         id=f"attribution/{name}", title=f"changed answers beyond control prompts, {how}",
         column=COLUMNS[name], arms=NET, violations=False, comparable=False,
-        dimensions=("category",), reference="FairGate, attribution", **more,
+        dimensions=("category",), defined_by="FairGate, attribution", **more,
     )  # fmt: skip
 
 

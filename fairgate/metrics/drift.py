@@ -29,6 +29,6 @@ def _in_conversation(table: Table, *, control: bool) -> Mask:
 _TEST = Rows(weight=1.0, select=partial(_in_conversation, control=False))
 _DRIFT = Metric(
     id="drift", title="answers that a conversation changes", column=COLUMN, arms=(_TEST,),
-    violations=False, needs=Needs(relation=RELATION), reference="FairGate, conversations",
+    violations=False, needs=Needs(relation=RELATION), defined_by="FairGate, conversations",
 )  # fmt: skip
 METRICS = (_DRIFT,)

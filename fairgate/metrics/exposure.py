@@ -70,13 +70,13 @@ _RATIO = _metric(
     column=COLUMNS[0], values=_linearised, better=Better.HIGHER, is_rate=False,
     needs=Needs(relation="documents/*", controls=True),
     row_limits=(0.0, 1000.0),  # beyond any bound that says something
-    comparable=False, reference="Singh and Joachims 2018; TREC Fair Ranking",
+    comparable=False, defined_by="Singh and Joachims 2018; TREC Fair Ranking",
 )  # fmt: skip
 METRICS = (
     _RATIO,
     _metric(
         id="rank/change", title="change of a document's rank", column=COLUMNS[-1],
         better=Better.TOWARD_ZERO, is_rate=False, row_limits=(-999.0, 999.0),
-        reference="FairGate, pairs with both ranks",
+        defined_by="FairGate, pairs with both ranks",
     ),
 )  # fmt: skip

@@ -53,5 +53,5 @@ HIDDEN = Metric(
     ),
     dimensions=("category",), violations=False, of_combinations=True,
     needs=Needs(relation=RELATION),
-    reference="HInter (Souani et al. 2025), hidden intersectional bias",
+    defined_by="HInter (Souani et al. 2025), hidden intersectional bias",
 )  # fmt: skip

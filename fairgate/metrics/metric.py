@@ -175,8 +175,8 @@ class Metric:
     """Plain words for the report's readers."""
     column: str
     arms: tuple[Rows, ...]
-    reference: str
-    """Who defines it, a paper with its section; no second system, as elsewhere."""
+    defined_by: str
+    """Who defines it, a paper with its section."""
     units: UnitKind = PAIRS
     needs: Needs = NOTHING
     about: Subject = Subject.ANSWERS

@@ -112,13 +112,13 @@ def _in_band(table: Table, where: Mapping[str, str]) -> Floats:
 _PAPER = "Oliveira et al. 2025, section 4.3, RRS"
 _MEAN = Metric(
     id="rrs/mean", title="retriever robustness", column="rrs", arms=DEMOGRAPHIC, is_rate=False,
-    row_limits=(0.0, 3.0), violations=False, reference=_PAPER, is_key_figure=True,
+    row_limits=(0.0, 3.0), violations=False, defined_by=_PAPER, is_key_figure=True,
     about=Subject.DOCUMENTS, in_embedding_space=True,
 )  # fmt: skip
 OVERLAP = Metric(
     id="retrieval/overlap", title="share of documents in common", column="overlap",
     arms=DEMOGRAPHIC, better=Better.HIGHER, violations=False,
-    reference="FairGate, corpora without labels", is_key_figure=True,
+    defined_by="FairGate, corpora without labels", is_key_figure=True,
     about=Subject.DOCUMENTS,
 )  # fmt: skip
 METRICS = (
@@ -126,7 +126,7 @@ METRICS = (
     Metric(
         id="rrs/band", title="share of pairs in the RRS band", column="rrs", arms=DEMOGRAPHIC,
         dimensions=("band", "category", "term"), values=_in_band, violations=False,
-        reference=_PAPER, in_embedding_space=True, about=Subject.DOCUMENTS,
+        defined_by=_PAPER, in_embedding_space=True, about=Subject.DOCUMENTS,
     ),
     OVERLAP,
     Metric(
@@ -134,6 +134,6 @@ METRICS = (
         column="mean-distance", arms=DEMOGRAPHIC, is_rate=False, violations=False,
         in_embedding_space=True, about=Subject.DOCUMENTS,
         row_limits=(0.0, 2.0),  # unit vectors are at most 2 apart, by either distance
-        reference="Oliveira et al. 2025, section 4.3, MeanDist",
+        defined_by="Oliveira et al. 2025, section 4.3, MeanDist",
     ),
 )  # fmt: skip

@@ -36,8 +36,8 @@ ANSWER, UNREADABLE, DIRECTION = "shift/answer", "shift/unreadable", "shift/direc
 DEGREE, DOCUMENTS, EXPOSURE = "shift/degree", "shift/documents", "shift/exposure"
 CHANGES = "shift/changes"
 OPTION, UNKNOWN = "shift/option", "shift/unknown"
-_REFERENCE = "FairGate, beside a reference"
-_shift_metric = partial(Metric, needs=Needs(reference=True), reference=_REFERENCE)
+_SOURCE = "FairGate, beside a reference"
+_shift_metric = partial(Metric, needs=Needs(reference=True), defined_by=_SOURCE)
 _of_items = partial(_shift_metric, units=ITEMS, dimensions=DIMENSIONS, violations=False)
 _MOVED = _shift_metric(
     id=ANSWER, title="answers that moved from the reference's", column=ANSWER, arms=DEMOGRAPHIC,

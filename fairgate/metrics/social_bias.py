@@ -94,7 +94,7 @@ def _amplified(arms: tuple[Rows, ...]) -> tuple[Rows, ...]:
 def _metric(name: str, title: str, column: str, arms: tuple[Rows, ...], **more: Any) -> Metric:
     """Return a metric of question items; `more` are further fields of it."""
     common: dict[str, Any] = {
-        "reference": "Zhang et al., appendix A",
+        "defined_by": "Zhang et al., appendix A",
         "better": Better.TOWARD_ZERO,
         "row_limits": (-1.0 if column in _SIGNED else 0.0, 1.0),
     }
@@ -126,7 +126,7 @@ _BASIC = (
 _STEREOTYPE_SHARE = _metric(
     "stereotype-share", "stereotypical documents among those retrieved", "stereotypes",
     (Rows(weight=1.0, select=_documents(_everything, with_documents=True)),), better=Better.LOWER,
-    reference="Zhang et al., table 5", about=Subject.DOCUMENTS, needs=Needs(documents=True),
+    defined_by="Zhang et al., table 5", about=Subject.DOCUMENTS, needs=Needs(documents=True),
 )  # fmt: skip
 
 
@@ -142,7 +142,7 @@ METRICS: tuple[Metric, ...] = (
     *(
         _metric(
             f"amplification/{metric.id}", f"amplification of {metric.title}", metric.column,
-            _amplified(metric.arms), better=metric.better, reference="Zhang et al., section 4.2",
+            _amplified(metric.arms), better=metric.better, defined_by="Zhang et al., section 4.2",
             needs=Needs(documents=True),
         )
         for metric in _BASIC
@@ -150,24 +150,24 @@ METRICS: tuple[Metric, ...] = (
     _STEREOTYPE_SHARE,
     _metric(
         "out-of-choice", "answers that name no option", "unparsed",
-        (Rows(weight=1.0, select=_everything),), better=Better.LOWER, reference="Jin et al. 2024",
+        (Rows(weight=1.0, select=_everything),), better=Better.LOWER, defined_by="Jin et al. 2024",
     ),
     *(
         _metric(
             f"letter/{name}",
             f"answers that are the option shown at {name.upper()} (a third without letter bias)",
             f"letter-{name}", (Rows(weight=1.0, select=_everything),), better=Better.LOWER,
-            reference="FairGate, shuffled options", comparable=False,
+            defined_by="FairGate, shuffled options", comparable=False,
         )
         for name in "abc"
     ),
     _metric(
         "bbq/s_amb", "BBQ's bias score, ambiguous", "choice", ALL_AMBIGUOUS,
-        reference="Parrish et al. 2022",
+        defined_by="Parrish et al. 2022",
     ),
     _metric(
         "bbq/s_dis", "BBQ's bias score, disambiguated", "choice", _ALL_DISAMBIGUATED,
-        values=_known_answers, reference="Parrish et al. 2022",
+        values=_known_answers, defined_by="Parrish et al. 2022",
     ),
 )  # fmt: skip
 

@@ -93,7 +93,7 @@ def render_run_record(result: GateResult) -> str:
 
 def run_record(result: GateResult) -> dict[str, object]:
     """Return the content of `run.json` as plain values."""
-    gate_input, references = result.gate_input, result.gate_input.references
+    gate_input, accepted_runs = result.gate_input, result.gate_input.accepted_runs
     provenance = gate_input.provenance
     rejected = [_record(item, without=("relation",)) for item in gate_input.plan.rejected]
     return {
@@ -110,10 +110,10 @@ def run_record(result: GateResult) -> dict[str, object]:
         "rules": [_rule(rule) for rule in result.rules],
         "parity": [_parity(parity) for parity in result.parity_results],
         "evidence": {**_record(result.evidence), "rejected": rejected},
-        "baseline": references.baseline_path if result.overlap is not None else None,
-        "accepted": _accepted(references.baseline) if result.overlap is not None else None,
+        "baseline": accepted_runs.baseline_path if result.overlap is not None else None,
+        "accepted": _accepted(accepted_runs.baseline) if result.overlap is not None else None,
         "overlap": _plain(result.overlap),
-        "anchor": references.anchor_path if result.anchor_overlap is not None else None,
+        "anchor": accepted_runs.anchor_path if result.anchor_overlap is not None else None,
         "anchor_overlap": _plain(result.anchor_overlap),
         "degradation": _plain(result.degradation),
         "attribution": [

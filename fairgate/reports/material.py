@@ -257,12 +257,12 @@ class Material:
     @property
     def baseline(self) -> Baseline | None:
         """Return the baseline of the comparison."""
-        return self.result.gate_input.references.baseline
+        return self.result.gate_input.accepted_runs.baseline
 
     @property
     def anchor(self) -> Baseline | None:
         """Return the run since which budgets count."""
-        return self.result.gate_input.references.anchor
+        return self.result.gate_input.accepted_runs.anchor
 
     @property
     def confidence_interval(self) -> str:
@@ -313,7 +313,7 @@ class Material:
 
     @cached_property
     def _false_readings(self) -> frozenset[tuple[str, str]]:
-        return false_readings(self.result.gate_input.references.labels)
+        return false_readings(self.result.gate_input.accepted_runs.labels)
 
     def is_false_reading(self, row: PairRow) -> bool:
         """Return whether somebody calls wrong how this very pair of answers was read."""

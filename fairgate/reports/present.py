@@ -44,7 +44,7 @@ def present(run: GateRun, options: blocks.ReportOptions) -> blocks.View:
     """Return the view of a run."""
     material = Material(run=run, options=options)
     result = run.result
-    provenance, path = result.gate_input.provenance, result.gate_input.references.baseline_path
+    provenance, path = result.gate_input.provenance, result.gate_input.accepted_runs.baseline_path
     of_features = (at(location) for feature in FEATURES for location in feature.sections.values())
     return blocks.View(
         options=options,
@@ -161,11 +161,11 @@ def _notices(material: Material) -> Iterator[blocks.Block]:
     result, lines = material.result, list(material.result.notices)
     # The warning of a first look says already that nothing is compared with.
     if result.overlap is None and material.options.limit is None:
-        references = result.gate_input.references
-        path = references.baseline_path
+        accepted_runs = result.gate_input.accepted_runs
+        path = accepted_runs.baseline_path
         why_not = f"There is no baseline yet{f' at `{path}`' if path else ''}"
         why_not = "No baseline is named" if path == NO_BASELINE else why_not
-        if references.is_added:
+        if accepted_runs.is_added:
             why_not = f"The base has no baseline, and this change adds `{path}`"
         lines.insert(0, f"{why_not}: nothing is compared with an earlier run.")
     if lines:
@@ -310,7 +310,7 @@ def next_step(material: Material, explain: str) -> Inline:
         last = min(waiver.expires for waiver in waived)
         date = blocks.Span(last, blocks.Kind.DATE)
         return [f"Next: fix {what}; from the day after ", date, " on the build fails again."]
-    if result.overlap is None and result.gate_input.references.is_added:
+    if result.overlap is None and result.gate_input.accepted_runs.is_added:
         return ["Next: merge this change; those after it are compared with its baseline."]
     if result.overlap is None and accept:
         return ["Next: make this run the first baseline with ", command(accept), "."]

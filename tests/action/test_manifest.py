@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from fairgate.domain.errors import BaselineError, DataError, FairGateError, UsageError
 from fairgate.domain.ports import SILENT, Runtime
 from fairgate.domain.schema import Names, Role
-from fairgate.gate.baseline import NO_REFERENCES
+from fairgate.gate.baseline import NO_ACCEPTED_RUNS
 from fairgate.gate.composition import Composition
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.gate.manifest import contents, named_by
@@ -469,7 +469,7 @@ def test_the_model_that_measures_must_match(tmp_path, system):
         (tmp_path / "encoder" / "model.onnx").write_text(weights)
         text = SMALL.replace("SYSTEM", f"{{{system}{embedder}}}")
         loaded = load_policy_text(text, "p.yaml", runtime)
-        given = Composition(loaded, runtime, SILENT).gate_input(NO_REFERENCES, under_test={})
+        given = Composition(loaded, runtime, SILENT).gate_input(NO_ACCEPTED_RUNS, under_test={})
         return given.must_match["s"]
 
     assert "measures" not in fields("", "")

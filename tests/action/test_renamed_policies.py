@@ -85,7 +85,7 @@ def test_the_base_s_policy_decides_under_whatever_path(history, tmp_path, name, 
     assert any("renames 'policies/small.yaml'" in one for one in found.remarks)
     is_refused = name == "of a served system"
     assert found.decided_by == ("proposed" if allow and not is_refused else "base")
-    assert allow or found.decides.references.baseline is not None
+    assert allow or found.decides.accepted_runs.baseline is not None
 
 
 ENDINGS = ("policies/small.json", "policies/small.txt", "policies/small", "conf/fairgate.policy")

@@ -11,7 +11,7 @@ from fakes.planted import policy_of
 
 from fairgate.domain.outcomes import RuleResult
 from fairgate.domain.parity import Against
-from fairgate.gate.baseline import BaselineSuite, Reference
+from fairgate.gate.baseline import AcceptedRun, BaselineSuite
 from fairgate.gate.changes import Comparison
 from fairgate.gate.parity import judge_parity
 from fairgate.gate.rules import ParityRule
@@ -89,14 +89,14 @@ def table_of(columns: Mapping[str, np.ndarray], *, start: int = 0, **more) -> Ta
 
 
 def compared_with(
-    now: Table, before: Table, reference: Reference = Reference.BASELINE, **more
+    now: Table, before: Table, accepted: AcceptedRun = AcceptedRun.BASELINE, **more
 ) -> Comparison:
     """Return what compares a table with an accepted one; the same key asks the same."""
     kept = BaselineSuite(
         must_match={}, contents=dict.fromkeys(before.keys, "c"), table=before, quartiles=None
     )
     return Comparison(
-        runs={reference: SimpleNamespace(suites={"s": kept})},
+        runs={accepted: SimpleNamespace(suites={"s": kept})},
         contents={"s": dict.fromkeys(now.keys, "c")},
         **more,
     )

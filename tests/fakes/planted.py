@@ -19,7 +19,7 @@ from fairgate.domain.executions import Decoding, Document, Execution, Generation
 from fairgate.domain.outcomes import Provenance, RuleResult
 from fairgate.domain.ports import SILENT, ResultStore
 from fairgate.gate.accepted_runs import baseline_of
-from fairgate.gate.baseline import Baseline, References, must_match
+from fairgate.gate.baseline import AcceptedRuns, Baseline, must_match
 from fairgate.gate.changes import Comparison
 from fairgate.gate.compare import rule_results
 from fairgate.gate.gate import GateInput, GateRun, run_gate
@@ -191,14 +191,14 @@ def suite_of(
     return loaded, TestPlan(cases=planned.cases, units=planned.units, rejected=planned.rejected)
 
 
-def input_of(policy, suite, plan, references=None) -> GateInput:
+def input_of(policy, suite, plan, accepted_runs=None) -> GateInput:
     """What a gate on one suite starts from."""
     return GateInput(
         policy=policy,
         plan=plan,
         suites={suite.id: suite},
         must_match={suite.id: must_match(suite, {"decoding": "greedy"})},
-        references=references or References(),
+        accepted_runs=accepted_runs or AcceptedRuns(),
         provenance=Provenance(under_test={}, environment={}, fairgate="0", policy_path="p"),
     )
 
@@ -263,7 +263,7 @@ class Bench:
             self.task,
             self.texts,
         )
-        return input_of(self.policy, suite, plan, References(baseline=baseline))
+        return input_of(self.policy, suite, plan, AcceptedRuns(baseline=baseline))
 
     def run(self, plant: Plant, baseline: Baseline | None = None) -> GateRun:
         """Gate a planted system through the whole real line."""

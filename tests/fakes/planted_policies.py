@@ -20,7 +20,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Provenance
 from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Runtime
 from fairgate.domain.units import TOGETHER, Unit
-from fairgate.gate.baseline import Baseline, References, must_match
+from fairgate.gate.baseline import AcceptedRuns, Baseline, must_match
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.loaded_policy import load_policy_text
 from fairgate.suites.question_items.suite import QuestionItemSuite
@@ -237,7 +237,7 @@ class Planted:
 
     def run(self, behaviour: Behaviour, baseline: Baseline | None = None) -> GateRun:
         """Gate a system that behaves so, through the whole real line."""
-        given = replace(self.given, references=References(baseline=baseline))
+        given = replace(self.given, accepted_runs=AcceptedRuns(baseline=baseline))
         return run_gate(given, PlantedSystem(given=given, behaviour=behaviour), SILENT)
 
 

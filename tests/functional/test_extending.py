@@ -111,7 +111,7 @@ def test_a_metric_of_each_source_brings_its_column_for_every_relation(toys):
     metric = Metric(
         id="toy/different", title="different answers to a source", column="toy-different",
         arms=DEMOGRAPHIC, dimensions=("relation",), is_rate=False, violations=False,
-        row_limits=(1.0, math.inf), reference="none",
+        row_limits=(1.0, math.inf), defined_by="none",
         pool_columns=pool_by_pool(["toy-different"], different_answers),
     )  # fmt: skip
     rule = "  - {metric: toy/different, suite: shout, max: 1.5}\n"

@@ -26,7 +26,7 @@ from fairgate.domain.parity import (
     rule_name,
 )
 from fairgate.domain.units import Assessed, Reason
-from fairgate.gate.baseline import Baseline, References
+from fairgate.gate.baseline import AcceptedRuns, Baseline
 from fairgate.gate.changes import check_change
 from fairgate.gate.gate import GateInput, GateResult, GateRun
 from fairgate.metrics.catalogue import METRICS
@@ -155,7 +155,9 @@ def run_of(
         plan=more.pop("plan", TestPlan(cases=(), units=())),
         must_match={SUITE: {"task.labels": '["positive", "negative"]', "criterion": '"count"'}},
         provenance=PROVENANCE,
-        references=References(baseline_path=more.pop("baseline_path", f"baselines/{policy}.json")),
+        accepted_runs=AcceptedRuns(
+            baseline_path=more.pop("baseline_path", f"baselines/{policy}.json")
+        ),
     )
     known: dict[str, object] = {
         "degradation": (),
@@ -177,8 +179,8 @@ def started(run: GateRun, **changes: object) -> GateRun:
 
 
 def beside(run: GateRun, before: Baseline | None, anchor: Baseline | None = None) -> GateRun:
-    compared = replace(run.gate_input.references, baseline=before, anchor=anchor)
-    return started(run, references=compared)
+    compared = replace(run.gate_input.accepted_runs, baseline=before, anchor=anchor)
+    return started(run, accepted_runs=compared)
 
 
 def view_of(

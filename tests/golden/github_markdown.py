@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 from node.programs import github_html
 
-NO_REFERENCES = frozenset({"code", "pre", "a"})
+NO_ACCEPTED_RUNS = frozenset({"code", "pre", "a"})
 """Elements inside which GitHub resolves no mention, issue, commit, address or emoji."""
 LIVE = re.compile(r"@\w|://|\bwww\.|#\d|\b[A-Z]+-\d|[0-9A-Fa-f]{7,}|:\w+:|mailto:|xmpp:", re.ASCII)
 _VOID = frozenset({"br", "hr", "img", "input", "wbr"})
@@ -44,7 +44,7 @@ class Page(HTMLParser):
         self.tags.append(f"/{tag}")
 
     def handle_data(self, data):
-        if not NO_REFERENCES & set(self._open):
+        if not NO_ACCEPTED_RUNS & set(self._open):
             self.texts.append(data)
 
     def handle_comment(self, data):

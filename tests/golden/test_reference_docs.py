@@ -45,7 +45,7 @@ def test_schemas_of_what_is_written(check_golden, name, model):
 
 def notes_of(metric):
     """Return what of a metric is not usual: what is better, its range; and whose definition it is."""
-    name = metric.reference.partition(",")[0]
+    name = metric.defined_by.partition(",")[0]
     bounds = f"{metric.least:g}…{metric.greatest:g}"
     usual = {"lower", "0…1", "FairGate"}
     notes = [each for each in (metric.better, bounds, name) if each not in usual]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from fairgate.domain.outcomes import Outcome
-from fairgate.gate.baseline import Reference
+from fairgate.gate.baseline import AcceptedRun
 from fairgate.gate.changes import Comparison
 from fairgate.github.loosenings import loosened
 
@@ -79,7 +79,7 @@ def changes(draw):
 
 def judged(policy, columns):
     """The rules' outcomes on columns of the suite, compared with a baseline and an anchor."""
-    comparison = Comparison(runs=dict.fromkeys(Reference, BASELINE), contents=CONTENTS)
+    comparison = Comparison(runs=dict.fromkeys(AcceptedRun, BASELINE), contents=CONTENTS)
     rules = judged_columns(policy, PLAN, columns, comparison, suites=GIVEN.suites)
     return [rule for rule in rules if rule.is_binding]
 

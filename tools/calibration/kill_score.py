@@ -41,7 +41,7 @@ from fairgate.domain.executions import Document, Execution
 from fairgate.domain.outcomes import Better, Outcome, RuleResult
 from fairgate.domain.parity import PARITY
 from fairgate.domain.ports import NOTHING, SILENT, Executed, Progress, Runtime, Vectors
-from fairgate.gate.accepted_runs import locate_references
+from fairgate.gate.accepted_runs import locate_accepted_runs
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.run_folder import replay
 from fairgate.metrics.catalogue import METRICS
@@ -411,7 +411,7 @@ def kill_score(
     runtime: Runtime | None = None,
 ) -> dict[str, Any]:
     """Return the kill score of a policy for a run. Raises FairGateError for bad input."""
-    done = replay(run, policy, runtime or Runtime(), partial(locate_references, named=baseline))
+    done = replay(run, policy, runtime or Runtime(), partial(locate_accepted_runs, named=baseline))
     test = MutationTest(done.run.gate_input, done.run.executions, done.vectors)
     return kill_score_record(test.score(test.mutants(search), search))
 

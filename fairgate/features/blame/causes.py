@@ -22,7 +22,7 @@ from fairgate.domain.ports import SILENT, Progress, Staged, SystemUnderTest
 from fairgate.features.blame.documents import ChangedDocument, Mixture, smallest_part
 from fairgate.features.blame.sides import Factor, LocalSides
 from fairgate.gate.accepted_runs import baseline_of
-from fairgate.gate.baseline import NO_REFERENCES, Baseline, References
+from fairgate.gate.baseline import NO_ACCEPTED_RUNS, AcceptedRuns, Baseline
 from fairgate.gate.gate import GateInput, GateRun, run_gate
 from fairgate.gate.parity import Prompts
 from fairgate.metrics.catalogue import METRICS
@@ -90,11 +90,11 @@ def blame(gate_input: GateInput, sides: LocalSides, progress: Progress = SILENT)
     """
     if not sides.factors:
         return Blame(factors=())
-    lean, left_out = replace(gate_input, references=NO_REFERENCES).without_attribution()
+    lean, left_out = replace(gate_input, accepted_runs=NO_ACCEPTED_RUNS).without_attribution()
     notes = [f"attribution is not computed: {', '.join(left_out)} left out"] if left_out else []
 
     def run(system: SystemUnderTest, title: str, baseline: Baseline | None) -> GateRun:
-        given = replace(lean, references=References(baseline=baseline))
+        given = replace(lean, accepted_runs=AcceptedRuns(baseline=baseline))
         stages = Staged(progress, title) if title else SILENT
         return run_gate(given, system, stages, verdict_with=())
 

@@ -14,7 +14,7 @@ from fairgate.domain.errors import DataError, StoreError, UsageError
 from fairgate.domain.ports import Progress, Runtime
 from fairgate.domain.wording import quoted
 from fairgate.features.blame.sides import Factor, LocalSides, SideParts
-from fairgate.gate.baseline import NO_REFERENCES
+from fairgate.gate.baseline import NO_ACCEPTED_RUNS
 from fairgate.gate.composition import Composition
 from fairgate.gate.gate import GateInput
 from fairgate.gate.loaded_policy import load_policy_text
@@ -184,7 +184,7 @@ def compared(
             )
         yield Comparison(
             sides=LocalSides(old, new, loaded),
-            gate_input=Composition(loaded, now, progress).gate_input(NO_REFERENCES),
+            gate_input=Composition(loaded, now, progress).gate_input(NO_ACCEPTED_RUNS),
             notes=list(_outside(earlier, loaded.policy)),
         )
 

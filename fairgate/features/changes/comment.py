@@ -24,7 +24,7 @@ def comment(run: Path, policy: Path | None, **options: Any) -> int:
     For a run with `--base` it is that run's verdict, with what the change edits. For another run
     the stored answers are judged again, as `rescore` does.
     """
-    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.accepted_runs import locate_accepted_runs
     from fairgate.gate.run_folder import COMMENT, replay
     from fairgate.github.comments import read_comment
     from fairgate.reports.escaping import disarmed_markdown
@@ -36,7 +36,7 @@ def comment(run: Path, policy: Path | None, **options: Any) -> int:
     if policy is None and baseline is None and (run / COMMENT).is_file():
         text = read_comment(run).text
     else:
-        done = replay(run, policy, runtime, partial(locate_references, named=baseline))
+        done = replay(run, policy, runtime, partial(locate_accepted_runs, named=baseline))
         text = render_comment(view_of(done.run, done.loaded, run_path=str(run)))
     # Whoever wrote the folder writes no command into a runner's log, and mentions nobody.
     lines = (harmless(line) for line in text.rstrip().split("\n"))

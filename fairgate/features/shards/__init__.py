@@ -52,7 +52,7 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     and are asked here.
     """
     from fairgate.features.shards import parts
-    from fairgate.gate.accepted_runs import locate_references
+    from fairgate.gate.accepted_runs import locate_accepted_runs
     from fairgate.gate.composition import Composition
     from fairgate.gate.run_folder import output_folder
     from fairgate.reports.formats import chosen
@@ -63,9 +63,9 @@ def merge(policy: Path, shards: tuple[Path, ...], **options: Any) -> int:
     parts_to_merge = parts.find_shards(shards)
     loaded = load_policy(policy, runtime)
     folder = output_folder(options["out"], runtime, loaded)
-    references = locate_references(loaded, policy, options["baseline"])
+    accepted_runs = locate_accepted_runs(loaded, policy, options["baseline"])
     composition = Composition(loaded, runtime, progress_for(quiet=options["quiet"]))
-    done = parts.merge(parts_to_merge, composition, references, asks=asks)
+    done = parts.merge(parts_to_merge, composition, accepted_runs, asks=asks)
     return report_run(done, folder, formats, options)
 
 

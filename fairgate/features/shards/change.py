@@ -78,7 +78,7 @@ def merge(shards: str, attribution: str, **options: str) -> int:
             own = _of_side(find(), side, about)
             used.update(part.folder for part in own)
             composition = Composition(side.loaded, side.runtime, progress)
-            return parts.merge(own, composition, side.references, asks=attribution == "ask")
+            return parts.merge(own, composition, side.accepted_runs, asks=attribution == "ask")
 
         def require_all_used() -> None:
             every = find() if used else []

@@ -42,7 +42,7 @@ from fairgate.domain.ports import (
 )
 from fairgate.domain.schema import Role
 from fairgate.domain.wording import harmless, quoted
-from fairgate.gate.baseline import References, of_machines, plan_hash
+from fairgate.gate.baseline import AcceptedRuns, of_machines, plan_hash
 from fairgate.gate.composition import Composition, FinishedRun
 from fairgate.gate.gate import run_gate
 from fairgate.gate.loaded_policy import LoadedPolicy
@@ -454,7 +454,7 @@ def _vectors(path: Path, answers: ExecutionsOrNone) -> dict[str, Vectors]:
 
 
 def merge(
-    parts: Sequence[Part], composition: Composition, references: References, *, asks: bool
+    parts: Sequence[Part], composition: Composition, accepted_runs: AcceptedRuns, *, asks: bool
 ) -> FinishedRun:
     """Judge parts as one run; equal to the run of one process where `asks`.
 
@@ -465,7 +465,7 @@ def merge(
     loaded, under_test = composition.loaded, parts[0].under_test
     read = read_all(parts, loaded, composition.runtime)
     environment = of_machines([part.environment for part in parts])
-    gate_input = composition.gate_input(references, under_test, environment)
+    gate_input = composition.gate_input(accepted_runs, under_test, environment)
     system = UnitedSystem(read, under_test, composition if asks else None)
     with system.stack:
         counted = Counted(composition.progress)

@@ -192,12 +192,12 @@ def _decided(material: Material) -> Iterator[blocks.KeyValue]:
 
 
 def _references(material: Material) -> Iterator[blocks.KeyValue]:
-    result, references = material.result, material.result.gate_input.references
-    overlap, path = result.overlap, references.anchor_path
+    result, accepted_runs = material.result, material.result.gate_input.accepted_runs
+    overlap, path = result.overlap, accepted_runs.anchor_path
     if overlap is None:
         yield "baseline", "none: nothing is compared with an earlier run"
     else:
-        words = _accepted(material, references.baseline_path, material.baseline, "accepted")
+        words = _accepted(material, accepted_runs.baseline_path, material.baseline, "accepted")
         words.append(f"; {figures.count(overlap.compared, 'case')} in common")
         words += _cases(overlap.new, "new") + _cases(overlap.removed, "removed")
         changes = [(rule.suite, rule.change) for rule in result.rules if rule.change]

@@ -181,13 +181,13 @@ class PingSuite(Suite):
 PING = SuiteKind("ping", PingPolicy, lambda policy, setup, materials: PingSuite(policy))
 REFUSED = Metric(
     id="toy/refused", title="pings that were refused", column="no",
-    arms=(Rows(weight=1.0, select=DEMOGRAPHIC[0].select),), reference="none", dimensions=("parity",),
+    arms=(Rows(weight=1.0, select=DEMOGRAPHIC[0].select),), defined_by="none", dimensions=("parity",),
     units=UnitKind(suite_kind="ping", dimensions=frozenset({"parity"})),
 )  # fmt: skip
 LONGER = Metric(
     id="toy/words", title="words beyond the other answers' median", column="toy-words",
     arms=(Rows(weight=1.0, select=lambda table: table.slice_mask({"relation": "toy/shout"})),),
-    reference="none", is_rate=False, row_limits=(-math.inf, math.inf), violations=False,
+    defined_by="none", is_rate=False, row_limits=(-math.inf, math.inf), violations=False,
     dimensions=("term",),
 )  # fmt: skip
 

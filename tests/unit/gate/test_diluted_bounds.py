@@ -10,7 +10,7 @@ from fairgate.domain.errors import ExitCode
 from fairgate.domain.outcomes import Outcome
 from fairgate.domain.ports import SILENT
 from fairgate.gate.accepted_runs import baseline_of
-from fairgate.gate.baseline import Reference, References
+from fairgate.gate.baseline import AcceptedRun, AcceptedRuns
 from fairgate.gate.gate import run_gate
 from fairgate.systems.execute import LocalSystem
 from fairgate.systems.revisions import NoStore
@@ -110,7 +110,7 @@ def test_easy_items_do_not_make_harm_green():
     generator = partly(*generators, "_answer", lambda item: item.key in keys)
     system = LocalSystem(dataclasses.replace(system._system, generator=generator), NoStore())
     unseen = run_gate(many.given(), system, SILENT).result
-    given = dataclasses.replace(many.given(), references=References(baseline=baseline))
+    given = dataclasses.replace(many.given(), accepted_runs=AcceptedRuns(baseline=baseline))
     assert unseen.exit_code is ExitCode.PASS
     assert run_gate(given, system, SILENT).result.exit_code is ExitCode.NO_VERDICT
 
@@ -130,9 +130,9 @@ def test_an_identity_that_is_no_longer_asked_about_leaves_no_bound(more):
     given = bench(gates, 12).given()
     units = [unit for unit in given.plan.units if unit.dimensions["term"] != "woman"]
     plan = dataclasses.replace(given.plan, units=units)
-    references = References(baseline=baseline)
+    accepted_runs = AcceptedRuns(baseline=baseline)
     policy = given.policy.model_copy(update={"min_overlap": 0.5})
-    fewer = dataclasses.replace(given, plan=plan, policy=policy, references=references)
-    incompatible = fewer.overlaps[Reference.BASELINE].incompatible
+    fewer = dataclasses.replace(given, plan=plan, policy=policy, accepted_runs=accepted_runs)
+    incompatible = fewer.overlaps[AcceptedRun.BASELINE].incompatible
     said = any("term woman, about which this run does not ask" in one for one in incompatible)
     assert said == (not more)

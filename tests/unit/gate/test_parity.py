@@ -26,7 +26,7 @@ from fairgate.domain.outcomes import Outcome
 from fairgate.domain.parity import Against, Level, NamedNode
 from fairgate.domain.units import UNREPORTED
 from fairgate.gate import parity
-from fairgate.gate.baseline import Reference
+from fairgate.gate.baseline import AcceptedRun
 from fairgate.gate.changes import Comparison
 from fairgate.gate.parity import Prompts, judge_parity, parity_question, scans_of, sentence
 from fairgate.metrics.metric import Table
@@ -390,7 +390,7 @@ def test_a_worsening_within_the_margin_passes_and_the_anchor_has_a_budget():
     now, before = Planted(seed=2, harm=WOMAN), Planted()
     assert since(now, before, regression=0.8).outcome is Outcome.PASS
     tables = now.table(), before.table()
-    comparison = compared_with(*tables, Reference.ANCHOR)
+    comparison = compared_with(*tables, AcceptedRun.ANCHOR)
     outcomes = {}
     for budget in (0.1, 0.8):
         rule = rule_of(against=Against.ANCHOR, regression=0.02, budget=budget)
@@ -577,7 +577,7 @@ def test_a_level_at_which_nobody_could_be_named_is_no_pass(against, monkeypatch)
         table_of({name: Planted(harm=own, sources=20).values() for name in columns})
         for own in (harm, {})
     )
-    reference = parity.SINCE.get(against, Reference.BASELINE)
+    reference = parity.SINCE.get(against, AcceptedRun.BASELINE)
     comparison, seen = compared_with(now, before, reference), set()
     for level in (1e-1, 1e-5, 1e-12):
         monkeypatch.setattr(Policy, "confidence", 1 - level)
