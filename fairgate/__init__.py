@@ -6,7 +6,7 @@ TYPE_CHECKING = False  # as of `typing`: before `__main__` no module is imported
 if TYPE_CHECKING:
     from typing import Any
 
-    from fairgate.reports.table import TableVerdict, scan
+    from fairgate.reports.scan_api import TableVerdict, scan
 
 __all__ = ["TableVerdict", "__version__", "scan"]
 __version__ = "0.1.0"
@@ -18,6 +18,6 @@ def __getattr__(name: str) -> Any:
     """Import `scan` when it is first asked for. Raises AttributeError for any other name."""
     if name not in ("scan", "TableVerdict"):
         raise AttributeError(f"module 'fairgate' has no attribute {name!r}")
-    from fairgate.reports import table
+    from fairgate.reports import scan_api
 
-    return getattr(table, name)
+    return getattr(scan_api, name)

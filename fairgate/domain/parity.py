@@ -30,7 +30,7 @@ class Against(StrEnum):
     ANCHOR = "anchor"
     """The same difference in the run that stays pinned."""
     REFERENCE = "reference"
-    """The same difference of the second system that was asked everything, too."""
+    """The same difference for the second system, which is asked the same questions."""
 
 
 def rule_name(outcome: str, against: Against) -> str:

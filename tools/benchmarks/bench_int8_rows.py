@@ -23,7 +23,7 @@ from engine_models import write_precision
 from onnx import numpy_helper
 
 from fairgate.domain.executions import Decoding, Execution, GenerationRequest
-from fairgate.features.onnx_export import parity
+from fairgate.features.onnx_export import agreement
 from fairgate.features.onnx_export.int8_rows import Layers
 from fairgate.onnx.attention import GraphIndex
 from fairgate.onnx.decoder import OnnxDecoder
@@ -69,16 +69,16 @@ class Asked:
     """A model's answers to the same prompts in one way after another."""
 
     def __init__(self, folder: Path, prompts: int, long: int) -> None:
-        texts, self._labels = parity._gate_texts()
+        texts, self._labels = agreement._gate_texts()
         spread = np.linspace(0, len(texts) - 1, prompts).round().astype(int)
         self._texts = [texts[place] for place in spread]
         self._folder = folder
         model = ModelFolder.find(folder)
-        every = parity.gate_prompts(PromptTokenizer(model))
+        every = agreement.gate_prompts(PromptTokenizer(model))
         session = open_decoder(model, device="cpu", threads=1)
         self.shares = session.shares
-        self.readings = parity._readings(
-            parity._exported(session), [every[place] for place in spread]
+        self.readings = agreement._readings(
+            agreement._exported(session), [every[place] for place in spread]
         )
         self.answers = self._answers(range(prompts), batch=16, threads=1)
         self.labels = [
@@ -113,8 +113,8 @@ class Asked:
 
 def row(name: str, own: Asked, rounded: Asked) -> str:
     """Return a line of the table."""
-    labels = parity._compare_answers(own.labels, rounded.labels)
-    shifts = parity._compare_gate(own.readings, rounded.readings)
+    labels = agreement._compare_answers(own.labels, rounded.labels)
+    shifts = agreement._compare_gate(own.readings, rounded.readings)
     texts = sum(a == b for a, b in zip(own.long, rounded.long, strict=True))
     cells = (
         name,

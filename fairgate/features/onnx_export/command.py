@@ -27,13 +27,13 @@ import click
 
 from fairgate.domain.errors import ExitCode, ModelError, UsageError
 from fairgate.domain.wording import concealed, harmless
-from fairgate.features.onnx_export.int8_rows import Terms
-from fairgate.features.onnx_export.parity import (
+from fairgate.features.onnx_export.agreement import (
     answered_labels,
     compare_decoder,
     compare_embedder,
     explain,
 )
+from fairgate.features.onnx_export.int8_rows import Terms
 from fairgate.features.onnx_export.precision import Precision, change_precision
 from fairgate.io.git import writable
 from fairgate.io.installation import requirement

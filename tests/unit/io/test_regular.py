@@ -14,7 +14,7 @@ from fairgate.terminal.options import POLICY_FILE
 PACKAGE = Path(fairgate.__file__).parent
 OF_THE_PACKAGE_OR_MACHINE = {
     "features/listings/precision.py", "features/onnx_export/calibration.py",
-    "features/onnx_export/command.py", "features/onnx_export/parity.py", "features/record/page.py",
+    "features/onnx_export/command.py", "features/onnx_export/agreement.py", "features/record/page.py",
     "io/installation.py", "io/machine.py", "io/regular.py", "onnx/batches.py",
     "policy/definition_files.py", "relations/oracles/words.py", "relations/sentences/phrasings.py",
     "relations/sentences/scripts.py",

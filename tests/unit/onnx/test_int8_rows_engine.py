@@ -7,8 +7,8 @@ import pytest
 from onnx import numpy_helper
 
 from fairgate.domain.executions import Decoding, GenerationRequest
+from fairgate.features.onnx_export.agreement import _gate_texts
 from fairgate.features.onnx_export.int8_rows import Layers, to_int8_rows
-from fairgate.features.onnx_export.parity import _gate_texts
 from fairgate.features.onnx_export.precision import change_precision
 from fairgate.onnx.attention import GraphIndex
 from fairgate.onnx.decoder import OnnxDecoder

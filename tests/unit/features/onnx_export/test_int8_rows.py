@@ -6,10 +6,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from fairgate.domain.errors import ModelError, UsageError
-from fairgate.features.onnx_export import command, parity
+from fairgate.features.onnx_export import agreement, command
+from fairgate.features.onnx_export.agreement import LIMITS, PromptReading
 from fairgate.features.onnx_export.command import ExportChoice, export_model
 from fairgate.features.onnx_export.int8_rows import to_int8_rows
-from fairgate.features.onnx_export.parity import LIMITS, PromptReading
 from fairgate.onnx.integer_products import rounds_by_stored_scales
 from fairgate.onnx.session import open_session
 
@@ -260,19 +260,21 @@ def test_each_figure_beyond_its_limit_refuses_and_is_told():
         of_answers = {name: change[name] for name in change.keys() & {"lost", "unread", "silent"}}
         others = {name: change[name] for name in change.keys() - of_answers.keys()}
         silent = {"silent": change.get("silent", 0)}
-        gate = parity._compare_gate(readings(), readings(**others))
-        gate |= parity._compare_answers(answers(**silent), answers(**of_answers))
-        assert parity._is_within(gate, limits) is within, change
+        gate = agreement._compare_gate(readings(), readings(**others))
+        gate |= agreement._compare_answers(answers(**silent), answers(**of_answers))
+        assert agreement._is_within(gate, limits) is within, change
         figures = dict.fromkeys(
             ("equal_labels", "compared_labels", "perplexity_of_original", "perplexity",
              "equal_greedy_tokens", "compared_tokens", "share_of_largest_logit"), 1.0,
         )  # fmt: skip
-        told = parity.explain("m", "int8-rows", figures | gate)
+        told = agreement.explain("m", "int8-rows", figures | gate)
         equal, compared = gate["gate_equal_labels"], gate["gate_compared_labels"]
         assert f"of a gate's prompts {equal} of {compared} are answered with the same label" in told
     nothing = [PromptReading(None, -1.0, 1, (-np.inf, -np.inf))]
-    gate = parity._compare_gate(nothing, nothing) | parity._compare_answers(answers(), answers())
-    assert not parity._is_within(gate, limits)
+    gate = agreement._compare_gate(nothing, nothing) | agreement._compare_answers(
+        answers(), answers()
+    )
+    assert not agreement._is_within(gate, limits)
 
 
 def test_two_terms_are_taken_where_one_is_not_within_the_limits(tmp_path, monkeypatch):

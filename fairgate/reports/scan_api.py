@@ -1,4 +1,4 @@
-"""`fairgate.scan`: the verdict on a table that is there already, for notebooks and tests."""
+"""`fairgate.scan`: the verdict on a table of outcomes, for notebooks and tests."""
 
 from __future__ import annotations
 
