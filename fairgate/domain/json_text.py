@@ -61,7 +61,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         counts = Counter(name for name, _ in pairs)
         twice = next(name for name, times in counts.items() if times > 1)
         raise JsonError(
-            f"the key {twice[:60]!a} stands twice in one object, and readers differ on which of "
+            f"the key {twice[:60]!a} occurs twice in one object, and readers differ on which of "
             "the two counts: remove one"
         )
     return members

@@ -94,7 +94,7 @@ class ScorePolicy(Strict):
     )
     marker: Text | None = Field(
         default=None,
-        description="Text after which the score stands, such as `Score:`.",
+        description="Text before the score, such as `Score:`.",
     )
     path: _ScorePlace | None = Field(
         default=None, description="Path of the score in an answer in JSON: `$.score`, `$[*].limit`."
@@ -112,7 +112,9 @@ class ScorePolicy(Strict):
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError(f"goes from {self.low:g} to {self.high:g}; expected a rising scale")
         if self.marker is not None and self.path is not None:
-            raise ValueError("has `marker` and `path`; a score stands in one place: give one")
+            raise ValueError(
+                "has `marker` and `path`; a score has one location: give only one of them"
+            )
         return self
 
 

@@ -487,7 +487,7 @@ def explanation_lines(record: Record, prompts: Sequence[str]) -> Iterator[str]:
     else:
         yield plain(record["sentence"])
     yield ""
-    yield "Prompts (what differs stands between double brackets)"
+    yield "Prompts (differences are in double brackets)"
     yield f"  instruction  {plain(record['instruction'])}"
     if "changed" in record:
         yield f"  {plain(record['changed'])}"

@@ -88,7 +88,7 @@ def _descriptor(metric: str) -> dict[str, object]:
             "text": f"The policy's rule on {title} ({metric}) did not pass.{source}"
         },
         "help": {
-            "text": "Read the report for the terms and cases behind it. Reproduce with `fairgate "
+            "text": "Read the report for its terms and cases. Reproduce with `fairgate "
             "run`; a change that is wanted is accepted with `fairgate baseline accept`."
         },
         "defaultConfiguration": {"level": "error"},

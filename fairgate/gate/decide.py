@@ -242,14 +242,14 @@ def weigh_evidence(
     if missing:
         problems.append(
             f"cases without an answer: {first_few(missing)}; record an empty response where the "
-            "system gave none, and answer what is asked anew, as where sources have changed since "
-            "the recording (`fairgate check` tells)"
+            "system gave none, and answer the questions that are new, for example where sources "
+            "have changed since the recording (`fairgate check` lists them)"
         )
     unmatched = list(dict.fromkeys(chain.from_iterable(map(_without_reference, suites))))
     if unmatched:
         problems.append(
             f"the reference has no answer to {first_few(unmatched)}: nothing can be said to have "
-            "moved there; let it answer the same questions, or record its answers anew"
+            "moved there; let it answer the same questions, or record its answers again"
         )
     if invalid > policy.max_invalid * (planned + invalid):
         problems.append(

@@ -239,8 +239,8 @@ def _uncovered(entry: WaiverPolicy, result: RuleResult, value: float | None, day
         and not covers_a_worsening(entry)
     ):
         return (
-            f"the waiver of {owner} covers no regression; one that is known, too, is waived by "
-            f"`rule: {entry.rule}{_SINCE}`"
+            f"the waiver of {owner} covers no regression; to waive a known regression as well, "
+            f"write `rule: {entry.rule}{_SINCE}`"
         )
     if result.parity is not None:
         is_beyond = value is None or abs(value) > entry.up_to

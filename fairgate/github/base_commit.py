@@ -321,7 +321,7 @@ def _detour(folder: str, commit: str) -> BaselineError:
     """Return the refusal to take a file behind a link for one that the commit does not have."""
     return BaselineError(
         f"{quoted(folder)} in commit {commit[:12]} is a link or a submodule, so the policy and "
-        "baseline behind it cannot decide; make it a folder of the base branch"
+        "baseline that it leads to cannot decide; make it a folder of the base branch"
     )
 
 

@@ -341,7 +341,7 @@ def _at_its_head(event: Event) -> Event:
     if is_known or event.sha == event.head_sha:
         return event
     raise UsageError(
-        f"this run was started on commit {event.sha[:12] or 'unknown'}, where its check stands, "
+        f"this run was started on commit {event.sha[:12] or 'unknown'}, where its check appears, "
         f"and `pr-number` names pull request {event.number} with the head {event.head_sha[:12]}; "
         "start it on that, or on the default branch"
     )

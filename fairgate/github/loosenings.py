@@ -422,7 +422,7 @@ def weakened(before: Side, after: Side | None) -> list[Loosening]:
         else:
             sentences.append(
                 f"another anchor is pinned, of {harmless(now.anchor.date)} instead of "
-                f"{harmless(then.anchor.date)}: every budget starts anew "
+                f"{harmless(then.anchor.date)}: every budget starts again "
                 f"({harmless(now.anchor.reason)})"
             )
     references = (Loosening(size=_GONE, sentence=sentence) for sentence in sentences)

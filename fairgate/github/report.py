@@ -573,7 +573,7 @@ def _head(view: View) -> str:
         code(view.policy),
         f" (exit code {view.exit_code})",
     ]
-    sentence = "The report does not fit in here; it stands in the report files of this run.\n"
+    sentence = "The report does not fit here; it is in the report files of this run.\n"
     return f"### {render_blocks([Text(lines=[line])])}\n\n{sentence}"
 
 

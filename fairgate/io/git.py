@@ -250,10 +250,10 @@ def writable(folder: Path, option: str) -> Path:
         if tracked := tracked_below(name):
             raise UsageError(
                 f"{option} is {quoted(str(folder))}, which is part of the checkout: git tracks "
-                f"{quoted(tracked[0])} ({len(tracked):,} in all), and what stands where a run "
-                "writes is believed or shown, whoever put it there. Take it out of version control "
-                f"(`git rm -r --cached -- {harmless(tracked[0])}`, and a line in .gitignore), or "
-                "name another folder"
+                f"{quoted(tracked[0])} ({len(tracked):,} in all), and files where a run "
+                "writes are believed or shown, whoever put them there. Take it out of version "
+                f"control (`git rm -r --cached -- {harmless(tracked[0])}`, and a line in "
+                ".gitignore), or name another folder"
             )
     return folder
 

@@ -263,7 +263,7 @@ def _refuse_twice(columns: Sequence[str], location: str) -> None:
     twice = {name for name, times in Counter(columns).items() if name and times > 1}
     if twice:
         raise DataError(
-            f"{location}: column {capped(min(twice))} stands twice in the header; "
+            f"{location}: column {capped(min(twice))} occurs twice in the header; "
             "expected different names"
         )
 

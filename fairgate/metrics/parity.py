@@ -226,8 +226,8 @@ OUTCOMES: Registry[ParityOutcome] = Registry(
         ParityOutcome(
             id="sentences", noun="answers", verb="differ", max=0.10, regression=0.10,
             least_sources=24,
-            unseen="No reading sees worse advice in the same tone, a wrong fact for which other "
-            "answers have no word, nor what control prompts are told, too.",
+            unseen="No reading sees worse advice in the same tone, a wrong fact that other "
+            "answers do not mention, or what control prompts are also told.",
             columns=tuple(
                 OutcomeColumn(
                     column=reading.column, event=reading.event, less=reading.less,

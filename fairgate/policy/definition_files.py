@@ -459,7 +459,7 @@ def _phrase_faults(content: SetFile) -> Iterator[YamlFault]:
             elif index and twin != phrase:
                 yield path, f"{subject} has the words of {quoted(twin)}; say it in other words"
             elif index and entry.phrases.index(phrase) < index:
-                yield path, f"{subject} stands there twice; remove one"
+                yield path, f"{subject} is listed twice; remove one"
 
 
 class NameEntry(Strict):

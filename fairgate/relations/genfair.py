@@ -344,7 +344,7 @@ _ROWS = (
         description="Each follow-up says the same attributes in another order. Only attributes of "
         "one form change places: adjectives before the noun, clauses after it, gerunds in a list.",
         expects=_TONE_AND_SENTIMENT,
-        not_owed="Hardly ever: nothing is said anew. English prefers some orders of adjectives, "
+        not_owed="Hardly ever: nothing new is said. English prefers some orders of adjectives, "
         "so a follow-up may read a little odd.",
         changes=_orders,
         fewest=2,

@@ -208,7 +208,7 @@ def unproved(name: str, path: Path) -> str:
         return ""  # whoever opens the model says what is wrong with it
     parity, files = record.get("parity"), record.get("files")
     if not isinstance(parity, dict) or not parity.get("checked"):
-        why = "no record of a comparison with its original stands beside it"
+        why = "its folder has no record of a comparison with its original"
     elif not isinstance(files, dict) or any(
         files.get(file.relative_to(folder.path).as_posix()) != file_sha256(str(file))
         for file in content_files(folder.path, folder.graph)

@@ -170,7 +170,7 @@ def test_the_base_commits_anchor_ends_a_series_and_no_change_pins_another_by_its
     drifted.commit()
     assert job.pull(drifted) == 1
     assert ANCHOR in job.summary
-    assert "every budget starts anew" in job.summary
+    assert "every budget starts again" in job.summary
     assert "anchor: " in job.summary
     assert job.pull_again(drifted, FAIRGATE_BASELINE_CHANGE="allow") == 0
     assert "another anchor is pinned" in job.summary

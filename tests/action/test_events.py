@@ -179,7 +179,7 @@ def test_the_verdict_on_one_pull_request_does_not_stand_at_the_head_of_another(j
     job.hub.pulls[8] = payloads.pull_request(8, "d" * 40, change.base)
     payload = anything(change.head, change.base, "refs/heads/other")
     for name in OWN:
-        with pytest.raises(UsageError, match="where its check stands"):
+        with pytest.raises(UsageError, match="where its check appears"):
             deciding(job, name, payload, "refs/heads/other", "d" * 40, number=7)
         at_main = deciding(job, name, payload, "refs/heads/main", change.base, number=7)
         assert at_main == change.base

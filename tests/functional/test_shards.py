@@ -210,7 +210,7 @@ def test_a_damaged_part_is_refused(parts, name, damage):
 
 @pytest.mark.walk(4)
 @pytest.mark.parametrize(("name", "change", "says"), [
-    ("shard-answers.jsonl", lambda t: t + t.splitlines()[0] + "\n", "stands twice"),
+    ("shard-answers.jsonl", lambda t: t + t.splitlines()[0] + "\n", "occurs twice"),
     ("shard-answers.jsonl", lambda t: t.replace('"key": "s', '"key": "x', 1), "no question of this part"),
     ("shard-answers.jsonl", lambda t: t.split("\n", 1)[1], "names"),
     ("shard-answers.jsonl", lambda t: "[" * 5000 + "\n" + t, "parts/2/shard-answers.jsonl:1"),

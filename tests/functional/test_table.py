@@ -413,7 +413,7 @@ BAD = {
     "header.csv": (HEAD, "has a header and no rows"),
     "names.csv": ("a,b\n1,2\n", "no column says which rows belong together"),
     "one.csv": ("score\n1\n", "no column says which rows belong together"),
-    "twice.csv": ("source,who,who,score\n1,a,b,2\n", "twice.csv:1: column 'who' stands twice"),
+    "twice.csv": ("source,who,who,score\n1,a,b,2\n", "twice.csv:1: column 'who' occurs twice"),
     "ragged.csv": (HEAD + GOOD + "s9,gender,women\n", "ragged.csv:26: 3 fields"),
     "quotes.csv": (HEAD + 's1,gender,"women,3\n', "quotes.csv:2: broken record"),
     "semicolon.csv": ((HEAD + GOOD).replace(",", ";"), "with `;` between its names"),

@@ -53,7 +53,7 @@ _TEXTS = {
 """Columns of labelled pairs, and which text of `JudgedTexts` each one holds."""
 _OF_SOURCE = ("prompt", "response")
 """Columns of which a follow-up that is judged alone has none."""
-_EMBEDS = ": the question that embeds the response stands in 'follow_up'"
+_EMBEDS = ": 'follow_up' holds the question that embeds the response"
 _LABELS = {"biased": True, "unbiased": False, "true": True, "false": False, "1": True, "0": False}
 _RESAMPLES, _SEED = 2000, 42
 """Of the intervals' bootstrap."""

@@ -70,7 +70,7 @@ def _differences(then: TestedRun, now: TestedRun, history: History) -> Iterator[
     ]
     for name in {**claims[0], **claims[1]}:
         if name not in claims[0] or name not in claims[1]:
-            yield f"{name}: {'asked anew' if name in claims[1] else 'no longer asked'}"
+            yield f"{name}: {'newly asked' if name in claims[1] else 'no longer asked'}"
             continue
         for what, value_of in (
             ("limit", lambda c: sizes_text(c.limits, c.unit)),

@@ -153,7 +153,7 @@ class Record(OutputPart):
     unseen: list[str] = Field(description="What no reading here sees.")
     verified: list[str] = Field(description="What was verified of every run; nothing else.")
     since: dict[str, str] = Field(
-        description="`date`, and `sha256` of the JSON, of the record that changes are told from."
+        description="`date`, and `sha256` of the JSON, of the record that changes are counted from."
     )
     changes: list[str]
 

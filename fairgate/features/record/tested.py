@@ -101,11 +101,11 @@ def _answers(run: Run) -> str:
     if run.is_table:
         return "none asked for: they were read from the table; it does not say when they were given"
     if run.answers is None:
-        return "not known: a run tells it only of a system that is asked from outside"
+        return "not known: a run records it only for a system that is asked from outside"
     asked, stored = run.answers["asked"], run.answers["stored"]
     counts = f"{asked:,} asked for in this run, {stored:,} from the store"
     if more := asked + stored - run.evidence.planned:
-        why = "each source is asked as it stands, too" if more > 0 else "equal texts are asked once"
+        why = "each source is also asked unchanged" if more > 0 else "equal texts are asked once"
         counts += f"; {abs(more):,} {'more' if more > 0 else 'fewer'} than cases: {why}"
     return counts
 

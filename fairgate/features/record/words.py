@@ -36,10 +36,10 @@ TERMS: Mapping[str, str] = {
     "usual answer": "the answer that most control prompts of a source get",
     "point": "a hundredth of a share or of a probability; a share is from 0 to 100 points, a "
     "difference of shares from -100 to 100",
-    "difference": "the identities' mean less the mean of what stands beside it, over the sources "
-    "that have both, so that it can differ a little from the difference of the two means that are "
-    "printed; positive is worse for the identities: of scores, that they are lower, or higher "
-    "where lower is better",
+    "difference": "the identities' mean minus the mean of what it is compared with, over the "
+    "sources that have both, so that it can differ a little from the difference of the two means "
+    "that are printed; positive is worse for the identities: for scores, that they are lower, or "
+    "higher where lower is better",
     "scan": "one test over everybody, each category and each identity at once: the largest "
     "difference, in units of its error, beside how large it would be if nobody were treated "
     "differently, by the control prompts' own spread and by exchanging prompts within sources; it "

@@ -408,7 +408,7 @@ def _read(part: Part, plan: TestPlan) -> Answered:
         asked = key, first_asked(key), uncrossed(key), system_key(key)
         is_own = any((suite, base) in planned for base in asked)
         if name in answered.answers or not is_own:
-            fault = "stands twice" if name in answered.answers else "is no question of this part"
+            fault = "occurs twice" if name in answered.answers else "is no question of this part"
             raise DataError(f"{location}: {quoted(key)} {fault}; run the part again")
         answered.answers[name] = None if absent is True else execution
         if without is not None:

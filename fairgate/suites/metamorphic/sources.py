@@ -163,7 +163,7 @@ def stated_attributes(
         if (use.start, use.end) != (right.start, right.end):
             raise DataError(
                 f"attributes[{n}]: span {use.start} to {use.end}; {quoted(right.dimension.id)} "
-                f"stands from {right.start} to {right.end}"
+                f"spans {right.start} to {right.end}"
             )
     return frame, realised.attributes
 
@@ -308,8 +308,8 @@ def _document(values: Mapping[str, object], location: str) -> CorpusDocument | N
     rest = re.sub(r"\s+", " ", PLACE.sub("{}", text))
     if again := re.search(rf"(?<!\w){re.escape(named[0])}(?!\w)", rest, re.IGNORECASE):
         raise DataError(
-            f"{location}: 'document' names {capped(again[0])} outside the braces, too; put braces "
-            "around each location, or the document would be about two people"
+            f"{location}: 'document' names {capped(again[0])} outside the braces as well; put "
+            "braces around each location, or the document would be about two people"
         )
     return CorpusDocument(
         id=identifier(values.get("document_id"), location, "document_id"), text=text

@@ -24,9 +24,9 @@ def test_what_python_writes_is_read_as_it_was(value, escaped):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('{"a": 1, "a": 1}', "the key 'a' stands twice"),
-        ('[{"b": {"\\u0061": 1, "a": 2}}]', "the key 'a' stands twice"),
-        ('{"\\u001b[2J": 1, "\\u001b[2J": 2}', r"the key '\\x1b\[2J' stands twice"),
+        ('{"a": 1, "a": 1}', "the key 'a' occurs twice"),
+        ('[{"b": {"\\u0061": 1, "a": 2}}]', "the key 'a' occurs twice"),
+        ('{"\\u001b[2J": 1, "\\u001b[2J": 2}', r"the key '\\x1b\[2J' occurs twice"),
         ("NaN", "NaN is no number"),
         ("[-Infinity]", "-Infinity is no number"),
         ("1e999", "1e999 is beyond the range"),

@@ -88,8 +88,8 @@ def test_reading_is_lazy_and_leaves_the_field_limit_of_the_process_alone(tmp_pat
     [
         ("t.csv", "", r"t\.csv: is empty"),
         ("t.jsonl", "\n\n", r"t\.jsonl: is empty"),
-        ("t.csv", "a,a\n1,2\n", r"t\.csv:1: column 'a' stands twice"),
-        ("t.json", '{"columns": ["a", "a"], "data": [[1, 2]]}', "column 'a' stands twice"),
+        ("t.csv", "a,a\n1,2\n", r"t\.csv:1: column 'a' occurs twice"),
+        ("t.json", '{"columns": ["a", "a"], "data": [[1, 2]]}', "column 'a' occurs twice"),
         ("t.csv", "a,b\n1,2\n1,2,3\n", r"t\.csv:3: 3 fields.*expected 2"),
         ("t.csv", 'a\n"open\nnever closed\n', r"t\.csv:2: broken record .*up to line 3"),
         ("t.csv", 'a\n"x"y\n', r"t\.csv:2: broken record"),
@@ -160,7 +160,7 @@ def test_no_column_of_a_parquet_file_hides_another(tmp_path):
     two = pa.Table.from_arrays([pa.array(["x"]), pa.array(["y"])], ["a", "a"])
     pytest.importorskip("pyarrow.parquet").write_table(two, path)
     for read in (table_columns, lambda path: list(read_rows(path))):
-        with pytest.raises(DataError, match="column 'a' stands twice"):
+        with pytest.raises(DataError, match="column 'a' occurs twice"):
             read(str(path))
 
 

@@ -60,7 +60,7 @@ TWO = "id: own\nterms:\n  - term: gay\n    phrases: [GAY]\n  - {term: trans, phr
 @pytest.mark.parametrize(
     ("phrases", "reason"),
     [
-        ("A gay person, A gay person", "stands there twice"),
+        ("A gay person, A gay person", "is listed twice"),
         ("A gay person, A gay individual", "has the words of 'A gay person'"),
         ("A gay person, A person who is gay", "has the words of 'A gay person'"),
         ("A gay person, A transgender adult", "says 'gay', too"),

@@ -64,7 +64,7 @@ def changed_attribute(**changed):
         (changed_attribute(value="asia"), "'ethnicity' has no value 'asia'; did you mean `asian`"),
         (changed_attribute(form="verb"), r"`form` is 'verb' \(text\); expected `adjective`, `n"),
         (changed_attribute(manner="loud"), r"`manner` is 'loud' \(text\); expected `plain`"),
-        (changed_attribute(start=1), r"attributes\[0\]: span 1 to 11; 'ethnicity' stands from 2"),
+        (changed_attribute(start=1), r"attributes\[0\]: span 1 to 11; 'ethnicity' spans 2"),
         (changed_attribute(end=True), "expected two whole numbers"),
         (changed_attribute(colour="red"), "unknown key 'colour'"),
         (changed_attribute(dimension=3), "`dimension` is 3; expected a name"),
