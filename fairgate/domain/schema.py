@@ -113,7 +113,7 @@ class ScorePolicy(Strict):
             raise ValueError(f"goes from {self.low:g} to {self.high:g}; expected a rising scale")
         if self.marker is not None and self.path is not None:
             raise ValueError(
-                "has `marker` and `path`; a score has one location: give only one of them"
+                "has `marker` and `path`; give one of them"
             )
         return self
 
