@@ -77,21 +77,17 @@ def documents_of_pairs(assessed: Sequence[Assessed], answers: Answers) -> Iterat
     """
     suites, executions = _crossing(answers), answers.executions
     for suite in AssessedUnits.of(assessed).suites.values():
-        # Most pairs have two answers that another pair has, too: the same objects.
-        known: dict[tuple[int, int], Documents] = {}
+        # Most pairs have two lists that another pair has, too.
+        known: dict[tuple[Sequence[Document] | None, ...], Documents] = {}
         for unit, reason in zip(suite.units, suite.decisions.reasons.codes.tolist(), strict=True):
             if reason or unit.suite not in suites:
                 yield Documents.UNDECIDED
                 continue
-            source, follow_up = keys_of(unit)
-            left, right = (
-                executions.get((unit.suite, source)),
-                executions.get((unit.suite, follow_up)),
-            )
-            both = id(left), id(right)
-            if both not in known:
-                known[both] = _related(told_documents(left), told_documents(right))
-            yield known[both]
+            both = (executions.get((unit.suite, key)) for key in keys_of(unit))
+            left, right = map(told_documents, both)
+            if (left, right) not in known:
+                known[left, right] = _related(left, right)
+            yield known[left, right]
 
 
 def _related(left: Sequence[Document] | None, right: Sequence[Document] | None) -> Documents:

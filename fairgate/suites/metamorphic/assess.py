@@ -298,15 +298,10 @@ def document_columns(
     All distances of one depth are computed together.
     """
     places: dict[Lists | Reason, int] = {}
-    # Most pairs have two answers that another pair has, too: the same objects.
-    known: dict[tuple[int, int], int] = {}
     codes = np.empty(len(units), dtype=np.int64)
     for row, unit in enumerate(units):
-        left, right = (executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP))
-        both = id(left), id(right)
-        if both not in known:
-            known[both] = places.setdefault(_documents(left, right), len(places))
-        codes[row] = known[both]
+        both = [executions.get((suite.id, unit.asks[role])) for role in (SOURCE, FOLLOW_UP)]
+        codes[row] = places.setdefault(_documents(*both), len(places))
     different = list(places)
     distances = _distances(different, vectors, suite)
     labels = {
