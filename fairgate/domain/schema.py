@@ -112,9 +112,7 @@ class ScorePolicy(Strict):
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError(f"goes from {self.low:g} to {self.high:g}; expected a rising scale")
         if self.marker is not None and self.path is not None:
-            raise ValueError(
-                "has `marker` and `path`; give one of them"
-            )
+            raise ValueError("has `marker` and `path`; give one of them")
         return self
 
 

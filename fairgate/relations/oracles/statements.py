@@ -89,7 +89,7 @@ def _objection(plain: str, named: Sequence[Named], said: Named, stop: Stop) -> s
     word = plain[said.start : said.end]
     if other := next((label for label in named if _disagrees(label, said, stop)), None):
         return f"it says {word!r}, and {plain[other.start : other.end]!r} as well"
-    doubt = _doubt_about(plain, said)
+    doubt = _doubt_about(plain, said, stop)
     return doubt and f"it says {word!r}, and {doubt!r} as well"
 
 
@@ -125,7 +125,7 @@ def _beginning(plain: str, stop: Stop) -> Named | None:
                 plain_words += _plain_words(plain, begin, end)
                 is_over = plain_words >= _MOST_PLAIN
             if is_over:
-                return None if _doubt_about(plain[:end], first) else first
+                return None if _doubt_about(plain[:end], first, stop) else first
         elif WORD.search(plain, begin, end) is not None:
             named = _named(plain[:end], stop)
             first = _said(named, stop)
@@ -190,10 +190,11 @@ def _contradicts(label: Named, said: Named) -> bool:
     return label.value != said.value and not label.why and label.strength > MENTIONED
 
 
-def _doubt_about(plain: str, label: Named) -> str:
+def _doubt_about(plain: str, label: Named, stop: Stop) -> str:
     """Return the words that take a label back, doubt it or commit to nothing; empty: none."""
-    found = evasions().search(plain) or retractions().search(plain, label.end)
-    found = found or _SHORT_QUESTION.search(plain, label.end)
+    own = own_part(plain, forms_of(stop.phrases), stop.shown)
+    found = evasions().search(own) or retractions().search(own, label.end)
+    found = found or _SHORT_QUESTION.search(own, label.end)
     return "" if found is None else found[0].strip(_AROUND)
 
 

@@ -61,6 +61,7 @@ def test_a_label_that_was_cut_is_read_where_only_one_can_be_meant(answer, expect
         ("It is mixed, with a positive and negative tone.", "mixed"),
         ("The sentiment is mixed: positive about the food, negative about the wait.", "mixed"),
         ("~~negative~~ positive", "positive"),
+        ('Negative. They say: "Sorry, it depends on the weather."', "negative"),
         ("The options are positive, negative and neutral. It is neutral.", "neutral"),
         ("Positive. Wait, no. Final answer: negative.", "negative"),
         ("There are positive words. The service is negative. Overall, it is mixed.", "mixed"),
