@@ -99,9 +99,10 @@ class PlantedSystem:
     def _execution(self, case: Case) -> Execution:
         unit = self.about.get((case.suite, case.key))
         return Execution(
-            case.key, case.suite, self._documents(case, unit),
-            None if self.is_alone else self._answer(case, unit), None, case.options,
-        )  # fmt: skip
+            documents=self._documents(case, unit),
+            response=None if self.is_alone else self._answer(case, unit),
+            options=case.options,
+        )
 
     def _drawn(self, *parts: object) -> float:
         return chance(self.behaviour.world, *parts)
