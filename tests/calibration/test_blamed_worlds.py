@@ -102,7 +102,11 @@ def test_a_removed_document_can_be_the_cause():
 def test_rules_of_every_sort(gate, more):
     made = world(2, poisoned=2)
     found = blamed(made, (gate,), more)
-    assert named(found) == made.poisoned
+    if "evidence" in gate:  # one of two is enough for chance to explain the rest
+        assert named(found)
+        assert named(found) <= made.poisoned
+    else:
+        assert named(found) == made.poisoned
     assert found.rules[0].taken_back == [found.rules[0].base]
 
 
