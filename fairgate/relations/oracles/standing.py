@@ -138,9 +138,8 @@ def stand_in_sentence(
     starts = [word.start for word in words]
     judged, before, at, is_listed, is_explained = list[Named](), list[Token](), 0, False, False
     for label, following in zip(labels, [*labels[1:], None], strict=True):
-        first_behind = bisect_left(starts, label.end)
         before = [*before, *words[at : bisect_left(starts, label.start)]][-_MOST_BEFORE:]
-        at = first_behind
+        at = bisect_left(starts, label.end)
         until = end if following is None else following.start
         behind = [word for word in words[at : at + _MOST_BEHIND] if word.end <= until]
         sign = "$" if following is None else "S" if following.value == label.value else "L"
@@ -183,7 +182,8 @@ def stand_in_sentence(
         tag = "u" if is_unknown else "D" if named.why else "L"
         before.append(Token(label.start, label.end, tag, ""))
     said = [label for label in judged if label.strength and not label.why and not label.is_aside]
-    if len({label.value for label in said}) <= 1 or any(one.strength == FINAL for one in judged):
+    is_final = any(label.strength == FINAL for label in judged)
+    if is_final or len({label.value for label in said}) <= 1:
         return judged
     return [label._replace(why=label.why or "one of several") for label in judged]
 

@@ -193,9 +193,9 @@ def _contradicts(label: Named, said: Named) -> bool:
 def _doubt_about(plain: str, label: Named, stop: Stop) -> str:
     """Return the words that take a label back, doubt it or commit to nothing; empty: none."""
     own = own_part(plain, forms_of(stop.phrases), stop.shown)
-    found = evasions().search(own) or retractions().search(own, label.end)
-    found = found or _SHORT_QUESTION.search(own, label.end)
-    return "" if found is None else found[0].strip(_AROUND)
+    behind = retractions().search(own, label.end) or _SHORT_QUESTION.search(own, label.end)
+    doubt = evasions().search(own) or behind
+    return "" if doubt is None else doubt[0].strip(_AROUND)
 
 
 def _labels(plain: str, stop: Stop) -> Iterator[Named]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from typing import NamedTuple
@@ -78,7 +78,7 @@ def _lexicon() -> tuple[re.Pattern[str], dict[str, str], Phrases]:
     inside = set[str]()
     for language in _languages():
         for kind in KINDS:
-            for phrase in filter(None, map(str.strip, _BAR.split(fold(language.get(kind, ""))))):
+            for phrase in _phrases(language, kind):
                 first = WORD.match(phrase)
                 kinds[phrase].add(kind)
                 if not language.get("spaced", True):
@@ -157,8 +157,13 @@ def _any_of(kind: str) -> str:
     spaced, inside = list[str](), list[str]()
     for language in _languages():
         phrases = spaced if language.get("spaced", True) else inside
-        phrases += filter(None, map(str.strip, _BAR.split(fold(language.get(kind, "")))))
+        phrases += _phrases(language, kind)
     return rf"(?:(?<![^\W_])(?:{'|'.join(spaced)})(?![^\W_])|{'|'.join(inside)})"
+
+
+def _phrases(language: Mapping[str, str], kind: str) -> Iterator[str]:
+    """Yield the folded words and phrases of a kind in a language's file."""
+    return filter(None, map(str.strip, _BAR.split(fold(language.get(kind, "")))))
 
 
 @cache
